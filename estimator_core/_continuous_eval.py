@@ -16,9 +16,9 @@ from estimator_core.specs import EvalSpec
 
 _log = logging.getLogger("estimator_core")
 _POLL_SECONDS = 1.0
-#: The longest time to the first step of a trainer that was started together with an evaluator.
+#: The largest number of seconds to the first step of a trainer that was started together with an evaluator.
 _START_SECS = 60.0
-#: A lock without a heartbeat for this time belongs to a run that was killed and not restarted.
+#: After this number of seconds without a heartbeat, a lock belongs to a run that was killed and not restarted.
 _ABANDONED_SECS = 600.0
 
 
@@ -35,7 +35,7 @@ def new_checkpoints(
     """
     seen: str | None = None
     while True:
-        last = ended()  # asked before looking: the last checkpoint is there when training ends
+        last = ended()  # called before the look-up, because the last checkpoint exists when training ends
         newest = estimator.latest_checkpoint()
         if every and newest is not None:
             newest = next((path for path in all_checkpoints(estimator.model_dir) if _is_newer(path, seen)), newest)
@@ -56,7 +56,7 @@ def _is_newer(path: str, seen: str | None) -> bool:
 
 
 class _TrainingEnded:
-    """Whether training has ended, for any reason except an interruption, after which it continues.
+    """Returns whether training has ended, for any reason except an interruption, after which it continues.
 
     The end of an earlier call counts only after a trainer that was started together with the evaluator has had time to
     record that training continues.
@@ -71,7 +71,7 @@ class _TrainingEnded:
             return noted.stat().st_mtime >= self._began or time.time() - self._began > _START_SECS
         lock = self._model_dir / LOCK_FILE
         try:
-            return time.time() - lock.stat().st_mtime > _ABANDONED_SECS  # killed, and not started again
+            return time.time() - lock.stat().st_mtime > _ABANDONED_SECS  # killed and not restarted
         except OSError:
             return False
 
@@ -84,8 +84,8 @@ def evaluate_continuously(
     sleep: Callable[[float], None] = time.sleep,
     clock: Callable[[], float] = time.monotonic,
 ) -> Evaluations:
-    """The evaluator role: waits, evaluates each new checkpoint and exports, until max_steps has been evaluated or
-    training has ended earlier.
+    """Performs the evaluator role: waits, evaluates each new checkpoint and exports, until max_steps has been evaluated
+    or training has ended earlier.
 
     Checkpoints that are replaced by newer ones within `throttle_secs` are skipped, except the last one. With
     `throttle_secs=0`, every checkpoint is evaluated.

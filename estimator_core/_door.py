@@ -1,4 +1,4 @@
-"""The only module that uses private members of an Estimator, for functions on the floors above it."""
+"""The only module that uses private members of an Estimator, for functions in the layers above it."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def evaluate_within(context: RunContext, spec: EvalSpec, checkpoint_path: str | 
         context: the context of the call around the evaluation. Its `checkpoint` and `decisions` apply to the
             evaluation.
         spec: the evaluation.
-        checkpoint_path: a checkpoint to evaluate instead of the newest state.
+        checkpoint_path: the checkpoint to evaluate instead of the newest state.
     """
     estimator = _estimator(context)
     inside = context.within(
@@ -54,12 +54,12 @@ def check_slices(estimator: Estimator, spec: EvalSpec) -> None:
 
 
 def entered(context: RunContext) -> contextlib.AbstractContextManager[None]:
-    """Inside the block, calls of the Estimator are part of the call of a context."""
+    """Makes calls of the Estimator inside the block part of the call of a context."""
     return _estimator(context)._entered(context)
 
 
 def _estimator(context: RunContext) -> Estimator:
-    """The Estimator of a call. The call itself knows only its contract."""
+    """Returns the Estimator of a call. The call itself knows only its contract."""
     assert isinstance(context.estimator, Estimator), "only an Estimator makes contexts"
     return context.estimator
 
@@ -108,8 +108,8 @@ def rehearse(estimator: Estimator, train_spec: TrainSpec, eval_specs: Sequence[E
 
 @contextlib.contextmanager
 def outermost(estimator: Estimator) -> Generator[RunContext]:
-    """A context for evaluations and exports outside training calls. At the end, its event files are closed and their
-    contents are published.
+    """Yields a context for evaluations and exports outside training calls. At the end, its event files are closed and
+    their contents are published.
     """
     context = estimator._context(ModeKeys.EVAL)
     with contextlib.closing(context.results):
@@ -118,12 +118,12 @@ def outermost(estimator: Estimator) -> Generator[RunContext]:
 
 
 def publish(estimator: Estimator) -> None:
-    """Publishes the files of a call outside training, if model_dir stands for a URL."""
+    """Publishes the files of a call outside training, if model_dir is a copy of a URL."""
     estimator._place.written(estimator._devices.processes.index)
 
 
 def complete_export(estimator: Estimator, path: str) -> None:
-    """Fetches missing files of an export of an earlier process, if model_dir stands for a URL."""
+    """Fetches missing files of an export of an earlier process, if model_dir is a copy of a URL."""
     estimator._place.complete_export(path)
 
 
@@ -135,12 +135,12 @@ def train_within(
 
 
 def training_batches(estimator: Estimator, input_fn: InputFn, position: InputPosition | None = None) -> BatchSource:
-    """The batches that `train` would draw, with host transforms applied, for code that runs the steps itself.
+    """Returns the batches that `train` would draw, with host transforms applied, for code that runs the steps itself.
 
     Args:
         estimator: the Estimator.
-        input_fn: returns batches.
-        position: where to continue. None: the beginning.
+        input_fn: the function that returns batches.
+        position: the position at which to continue. None: the beginning.
 
     Example:
         >>> import estimator_core as ec, numpy as np
@@ -161,7 +161,7 @@ def with_model_fn(estimator: Estimator, model_fn: Callable[..., Any], config: Ru
     Args:
         estimator: the Estimator to start from. It does not change. The new model_fn may call its `model_fn`.
         model_fn: `(features, labels, mode, config) -> EstimatorSpec`, like `Estimator.model_fn`.
-        config: replaces the config of the Estimator, for example to write to another model_dir.
+        config: the config of the new Estimator, for example with another model_dir. None: the config of the given one.
 
     Example:
         >>> import estimator_core as ec

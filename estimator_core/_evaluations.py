@@ -41,11 +41,11 @@ class Evaluations:
         self._estimator = estimator
         self._specs = list(specs)
         self._clock = clock
-        # Separate for checkpoints and between them, because an evaluation between saves must not prevent the exports of
-        # a checkpoint.
+        # There is one record for checkpoints and one for the time between them, because an evaluation between saves
+        # must not prevent the exports of a checkpoint.
         self._started: dict[str | None, float] = {}
         self._started_between: dict[str | None, float] = {}
-        #: The last evaluated state: of each spec inside the run, and for a checkpoint.
+        #: The last evaluated state of each spec inside the run. `_evaluated` is the last one for a checkpoint.
         self._newest: dict[str | None, tuple[int, int]] = {}
         self._pending: list[EvalSpec] = []
         self._evaluated = (-1, 0)
@@ -58,20 +58,20 @@ class Evaluations:
                     exporter.used_in(spec.name)
 
     def begin(self, run: Run) -> None:
-        """Does nothing, because everything that a killed run recorded after the resumed step is already removed."""
+        """Does nothing, because all records of a killed run after the resumed step are already removed."""
 
     def evaluate(self, run: Run) -> None:
         """Evaluates the live state, unless the last evaluation at a checkpoint began less than `throttle_secs` ago and
         the run continues.
         """
-        self._pending = []  # left by an interrupted attempt
+        self._pending = []  # remains of an interrupted attempt
         ends = run.stop_reason is not None or run.step == run.last_step
         context = replace(_context(run), checkpoint=checkpoint_path(self._estimator.model_dir, run.step))
         self._pending = self._evaluate_all(self._specs, run, context, self._started, always=ends)
         self._evaluated = _state_of(run)
 
     def next_step(self, step: int) -> int | None:
-        """The next step at which an EvalSpec requests an evaluation, with or without a checkpoint."""
+        """Returns the next step at which an EvalSpec requests an evaluation, with or without a checkpoint."""
         return min(((step // n + 1) * n for spec in self._specs if (n := spec.every_steps)), default=None)
 
     def evaluate_between(self, run: Run) -> None:
@@ -132,7 +132,7 @@ class Evaluations:
         if (replaced or any(spec.exporters for spec in pending)) and context.decisions.requested:
             raise PreemptedError(f"The exports of step {step} were skipped.")
         if replaced:
-            # A hook has replaced the weights for the last save; `finish` exports them.
+            # A hook has replaced the weights for the last save. `finish` exports them.
             saved = replace(context, decisions=NOBODY_ASKS, checkpoint=checkpoint_path(self._estimator.model_dir, step))
             for spec in self._specs:
                 self.evaluate_now(spec, saved)
@@ -143,7 +143,7 @@ class Evaluations:
         return None
 
     def resume(self, run: Run) -> None:
-        """Runs the exporters of the checkpoint that the run continues from, because a kill may have prevented them."""
+        """Runs the exporters of the checkpoint from which the run continues, because a kill may have prevented them."""
         path = checkpoint_path(self._estimator.model_dir, run.step)
         for spec in self._specs:
             recorded = read_eval_metrics(self._estimator.eval_dir(spec.name), with_checkpoint=True).get(run.step)
@@ -172,7 +172,7 @@ class Evaluations:
                     self.export(spec, context, path, final=final)
         except CheckpointNotFoundError:
             existing = map(checkpoint_step, all_checkpoints(self._estimator.model_dir))
-            if final or checkpoint_step(path) in existing:  # then another one is missing, such as that of a teacher
+            if final or checkpoint_step(path) in existing:  # if so, another one is missing, such as that of a teacher
                 raise
             _log.warning(
                 "%s was deleted before it was evaluated and exported. A newer checkpoint follows. A larger "
@@ -183,7 +183,7 @@ class Evaluations:
         return True
 
     def export_final(self, path: str) -> None:
-        """Exports the last evaluated state as the final one, unless this has been done."""
+        """Exports the last evaluated state as the final one, unless it is already exported as such."""
         for spec in self._specs:
             if spec.name in self.metrics and self._final_at.get(spec.name) != self.metrics[spec.name]["global_step"]:
                 with outermost(self._estimator) as context:
@@ -223,7 +223,7 @@ class Evaluations:
 
 
 def _naming(exporter: Any, what: str) -> contextlib.AbstractContextManager[None]:
-    """Notes the exporter that an error within comes from."""
+    """Adds a note to an error in the block that names the exporter."""
     return noting_origin(lambda: f"in {describe(exporter, 'exporter')} ({exporter.name}), {what}")
 
 
@@ -232,13 +232,13 @@ def _named(spec: EvalSpec) -> str:
 
 
 def _context(run: Run) -> RunContext:
-    """The context of the training call that the evaluations belong to."""
+    """Returns the context of the training call to which the evaluations belong."""
     assert isinstance(run, LoopRun)
     assert run.context is not None
     return run.context
 
 
 def _state_of(run: Run) -> tuple[int, int]:
-    """Identifies the values of the variables: the step, and the version of the state."""
+    """Returns the step and the version of the state, which identify the values of the variables."""
     assert isinstance(run, LoopRun)
     return run.step, run.live.version

@@ -1,4 +1,4 @@
-"""Files and directories that appear whole or not at all, survive a power cut, and disappear as a whole.
+"""Files and directories that appear complete or not at all, survive a power cut, and disappear as a whole.
 
 Before they appear, they have the name of a draft, which identifies their writer.
 """
@@ -19,7 +19,7 @@ import uuid
 from collections.abc import Generator
 from pathlib import Path
 
-#: Beginning of the names of drafts. No part of a storage's key begins with it.
+#: The beginning of the names of drafts. No part of a storage's key begins with it.
 DRAFT = ".draft-"
 _NAME = re.compile(r"([0-9a-f]{12})-([0-9]+)-([0-9]*)-[0-9a-f]{32}(?![^.])")
 #: The age in seconds at which an unchanged draft of any machine counts as abandoned.
@@ -28,7 +28,7 @@ _LEFT_SECS = 7 * 86400
 
 @contextlib.contextmanager
 def draft_of(path: str | os.PathLike[str], *, durable: bool = True) -> Generator[Path]:
-    """Yields a path to write a file or directory to. It gets its final name when the block ends without an error.
+    """Yields a path at which to write a file or directory. It gets its final name when the block ends without an error.
 
     Readers find either the old file or the new one. Any number of processes and machines may write at the same time,
     and the last one wins. Drafts of killed writers of this machine in the directory are removed.
@@ -68,7 +68,7 @@ def draft_of(path: str | os.PathLike[str], *, durable: bool = True) -> Generator
 
 
 def draft_name(prefix: str = DRAFT) -> str:
-    """A new name that identifies its writer.
+    """Returns a new name that identifies its writer.
 
     Example:
         >>> draft_name("temp-").startswith("temp-")
@@ -79,8 +79,8 @@ def draft_name(prefix: str = DRAFT) -> str:
 
 
 def remove_left(directory: Path, prefix: str = DRAFT) -> None:
-    """Removes drafts whose writers on this machine are gone, and those that have not changed for a week."""
-    with contextlib.suppress(OSError):  # writing says what is wrong with the directory
+    """Removes drafts whose writers on this machine have ended, and those that have not changed for a week."""
+    with contextlib.suppress(OSError):  # writing reports the fault of the directory
         for name in os.listdir(directory):
             if name.startswith(prefix) and (found := _NAME.match(name, len(prefix))):
                 left = time.time() - (directory / name).lstat().st_mtime > _LEFT_SECS
@@ -100,7 +100,7 @@ def read_regular(path: Path) -> bytes:
     """Reads a file. A link, a FIFO or a device in its place is refused without blocking.
 
     Raises:
-        OSError: it cannot be read, or is not a regular file.
+        OSError: the file cannot be read, or is not a regular file.
     """
     descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
     with open(descriptor, "rb") as file:
@@ -132,12 +132,12 @@ def sync_directory(path: Path) -> None:
 
 @functools.lru_cache(maxsize=1)
 def identity(pid: int) -> tuple[str, str]:
-    """The machine and the start time of this process, which has the id `pid`. A fork has another identity."""
+    """Returns the machine and the start time of this process, which has the id `pid`. A fork has another identity."""
     return machine(), process_start(pid) or ""
 
 
 def machine() -> str:
-    """Host name, boot and process namespace: equal exactly if process ids can be compared."""
+    """Returns host name, boot and process namespace. They are equal exactly if process ids can be compared."""
     parts = [platform.node()]
     with contextlib.suppress(OSError):
         parts.append(Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip())
@@ -147,10 +147,11 @@ def machine() -> str:
 
 
 def process_start(pid: int) -> str | None:
-    """Start time of a process in clock ticks since the boot; "" if it is not known, None if the process is gone."""
+    """Returns the start of a process in clock ticks since the boot; "" if unknown, None if the process has ended."""
     if Path("/proc/self/stat").exists():
         try:
-            # The second field is the program's name in parentheses and may hold anything; fields are counted after it.
+            # The second field is the program's name in parentheses and may contain any text, so fields are counted
+            # after it.
             text = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
             after_name = text.rpartition(")")[2].split()
         except OSError:
@@ -166,7 +167,7 @@ def process_start(pid: int) -> str | None:
 
 
 def is_hidden(pid: int) -> bool:
-    """Whether a process of another user exists whose details the system hides, like /proc with hidepid."""
+    """Returns whether a process of another user exists whose details the system hides, like /proc with hidepid."""
     if process_start(pid) is None and os.name == "posix":
         try:
             os.kill(pid, 0)
@@ -182,6 +183,6 @@ def _this_machine(pid: int) -> str:
 
 
 def _remove(path: Path) -> None:
-    shutil.rmtree(path, ignore_errors=True)  # it does nothing to a file
+    shutil.rmtree(path, ignore_errors=True)  # has no effect on a file
     with contextlib.suppress(OSError):
         path.unlink(missing_ok=True)

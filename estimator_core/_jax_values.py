@@ -1,4 +1,4 @@
-"""Where a value of JAX is: in which of its traces, and in whose memory. The only file that touches trace state."""
+"""Determines the trace and the memory of a JAX value. Only this file uses the trace state of JAX."""
 
 from __future__ import annotations
 
@@ -16,32 +16,33 @@ from jax.extend import core as jax_core
 
 from estimator_core._types import PyTree
 
-# JAX keeps the traces of jitted functions, scan bodies and the like. A function that reads a variable from the active
-# scope must not be served from a trace made under another scope, with that scope's values in it: this value is part of
-# JAX's cache keys. Functions of arrays alone, as totals are, are traced under None: once for a shape.
+# JAX caches the traces of jitted functions and scan bodies. A function that reads a variable from the active scope must
+# not reuse a trace from another scope, with the values of that scope in it. So this value is part of JAX's cache keys.
+# Functions that depend only on arrays, such as totals, are traced under None, once per shape.
 scope_in_cache_keys: Any = jax.make_user_context(None)
 _scope_numbers = itertools.count(1)
 _SCOPES_REMEMBERED = 64
 
 
 def trace_state() -> object:
-    """Something that is equal in two places exactly if no trace began or ended between them."""
+    """Returns a value that is equal in two places exactly if no trace began or ended between them."""
     return jax_core.get_opaque_trace_state(convention="flax")
 
 
 def is_traced(value: object) -> bool:
-    """Whether a value exists only within a trace."""
+    """Returns whether a value exists only within a trace."""
     return isinstance(value, Tracer)
 
 
 def is_staged() -> bool:
-    """Whether operations are being recorded here (jit, scan, eval_shape), rather than run at once."""
+    """Returns whether operations are recorded here (jit, scan, eval_shape) rather than run at once."""
     return is_traced(jnp.zeros(()))
 
 
 def new_cache_key() -> int | None:
-    """The number that keeps the traces of one scope apart; None where operations run at once."""
-    # Without a trace around us every step opens a new scope: a new number each would compile every operation again.
+    """Returns the number that separates the traces of one scope from others; None if operations run at once."""
+    # Without a surrounding trace, every step opens a new scope. A new number for each would compile every operation
+    # again.
     number = next(_scope_numbers) if is_staged() else None
     if number is not None and number % _SCOPES_REMEMBERED == 0:
         _forget_traces()
@@ -49,10 +50,10 @@ def new_cache_key() -> int | None:
 
 
 def _forget_traces() -> None:
-    """Empties the only cache of traces in JAX without a limit, in which each scope leaves traces of its own.
+    """Empties the only unlimited cache of traces in JAX, in which each scope leaves its own traces.
 
-    Without this, a process that makes many Estimators needs ever more memory. Traces of other functions go as well,
-    and JAX may compile those again. The public `jax.clear_caches` also drops compiled programs.
+    Otherwise, the memory of a process that makes many Estimators would grow without limit. Traces of other functions
+    are removed too, and JAX may compile those again. The public `jax.clear_caches` also drops compiled programs.
     """
     from jax._src.interpreters import partial_eval
 
@@ -65,7 +66,7 @@ def separate_traces(number: int | None, path: str) -> AbstractContextManager[Non
 
 
 def is_in_host_memory(array: jax.Array) -> bool:
-    """Whether an array, also one of a trace, is in the memory of the host.
+    """Returns whether an array, which may be traced, is in host memory.
 
     Example:
         >>> import jax.numpy as jnp
@@ -76,7 +77,7 @@ def is_in_host_memory(array: jax.Array) -> bool:
 
 
 def computed_by_host(function: Callable[..., PyTree]) -> Callable[..., PyTree]:
-    """The function, computed by the host of each device. Its results are in the memory of the host.
+    """Returns the function, computed by the host of each device. Its results are in host memory.
 
     Example:
         >>> import jax.numpy as jnp

@@ -22,7 +22,7 @@ def leaving_out(owner: str, removed: Mapping[str, tuple[object, str]]) -> Callab
 
     Args:
         owner: the owner of the arguments, for messages.
-        removed: by name, the accepted value, and the remedy for any other value.
+        removed: the accepted value and the remedy for any other value, by name of the argument.
 
     Example:
         >>> @leaving_out("area", {"unit": (None, "it is metres")})

@@ -24,7 +24,7 @@ METHODS = (
 PLACES = ("early", "normal", "late")
 _MISSING = object()
 RESERVED = ("before_", "after_", "on_")
-#: Members of earlier versions, and what replaces them.
+#: Members of earlier versions, with their replacements.
 _EARLIER = {
     "slack": "`slack` is now Wake(within=...) returned by next_step",
     "next_time": "`next_time` is now Wake(time=...) returned by next_step",
@@ -83,9 +83,9 @@ def refuse_deferred(owner: object, names: Iterable[str], where: str, error: type
 
     Args:
         owner: the object with the members.
-        names: names of the members.
+        names: the names of the members.
         where: the first words of the message.
-        error: the kind of error.
+        error: the class of the error.
 
     Example:
         >>> refuse_deferred(dict, ["get"], "the table", TypeError)
@@ -93,7 +93,7 @@ def refuse_deferred(owner: object, names: Iterable[str], where: str, error: type
     for name in names:
         member = getattr(owner, name)
         waits = inspect.iscoroutinefunction(member) or inspect.isasyncgenfunction(member)
-        if waits != inspect.isgeneratorfunction(member):  # a mock of a method says that it is both
+        if waits != inspect.isgeneratorfunction(member):  # a mock of a method claims to be both
             how = "async" if waits else "yield"
             raise error(f"{where}: `{name}` has `{how}`, so calling it runs nothing. Remove `{how}`.")
 

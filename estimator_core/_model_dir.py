@@ -1,4 +1,4 @@
-"""The directory that a run writes to, and its contract. There is one working copy per URL and process."""
+"""The directory to which a run writes, and its contract. There is one working copy per URL and process."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _log = logging.getLogger("estimator_core")
 
 
 class ModelDir(Protocol):
-    """A directory of this machine that a run uses, and the place that it stands for."""
+    """A directory of this machine that a run uses, and the URL of which it may be a copy."""
 
     @property
     def path(self) -> Path:
@@ -30,15 +30,15 @@ class ModelDir(Protocol):
 
     @property
     def url(self) -> str:
-        """The URL that the directory stands for; "" if it is not a copy of a URL."""
+        """The URL of which the directory is a copy; "" without one."""
         ...
 
     def refresh(self, processes: Callable[[], Coordinator]) -> None:
         """Fetches the files that other processes have written since.
 
         Args:
-            processes: returns the processes that use the directory together. Packs of their checkpoints stay in the
-                store.
+            processes: a function that returns the processes that use the directory together. Packs of their checkpoints
+                stay in the store.
 
         Raises:
             StorageError, JournalError: the store cannot be read.
@@ -55,14 +55,14 @@ class ModelDir(Protocol):
         ...
 
     def training(self, config: RunConfig, processes: Coordinator) -> AbstractContextManager[Publisher]:
-        """Inside the block, the first of these processes is the writer, and all have its newest checkpoint.
+        """Makes the first of these processes the writer inside the block. All processes have its newest checkpoint.
 
         Args:
-            config: of the run.
+            config: the config of the run.
             processes: the processes that train together.
 
         Raises:
-            SupersededError: (of the value's `publish`) another run has taken over.
+            SupersededError: another run has taken over. Raised by `publish` of the value.
         """
         ...
 
@@ -78,7 +78,7 @@ class ModelDir(Protocol):
         """Fetches the missing files of an export of an earlier process.
 
         Args:
-            path: of the export.
+            path: the path of the export.
         """
         ...
 
@@ -87,7 +87,7 @@ class LocalModelDir:
     """A directory of this machine that is not a copy of a URL.
 
     Args:
-        path: of the directory.
+        path: the path of the directory.
     """
 
     def __init__(self, path: Path) -> None:
@@ -100,7 +100,7 @@ class LocalModelDir:
 
     @property
     def url(self) -> str:
-        """Empty, because the directory is not a copy of a URL."""
+        """An empty URL, because the directory is not a copy of one."""
         return ""
 
     def refresh(self, processes: Callable[[], Coordinator]) -> None:
@@ -110,25 +110,25 @@ class LocalModelDir:
         """Does nothing, because all processes see the same directory."""
 
     def training(self, config: RunConfig, processes: Coordinator) -> AbstractContextManager[Publisher]:
-        """Does nothing, because written files are already published."""
+        """Returns a context that does nothing, because written files are already published."""
         return nullcontext(IN_PLACE)
 
     def written(self, process: int) -> None:
         """Does nothing, because written files are already published."""
 
     def complete_export(self, path: str) -> None:
-        """Does nothing, because exports of earlier processes are here."""
+        """Does nothing, because exports of earlier processes are in the directory."""
 
 
 def agreed_model_dir(given: Any, configured: str | None) -> str:
-    """The directory of a run; a temporary one if neither argument names it.
+    """Returns the directory of a run; a temporary one if neither argument names it.
 
     Args:
         given: the argument of the Estimator.
         configured: the value in its RunConfig.
 
     Raises:
-        ArgumentError: both name a directory, and these differ.
+        ArgumentError: both arguments name a directory, and these differ.
     """
     if given is not None:
         given = RunConfig(model_dir=given).model_dir
@@ -150,7 +150,7 @@ _copies: dict[str, ModelDir] = {}
 
 
 def model_dir_at(location: str, plugins: Plugins) -> ModelDir:
-    """The model_dir at a path or a URL.
+    """Returns the model_dir at a path or a URL.
 
     Args:
         location: the path or URL from the user.
@@ -158,7 +158,7 @@ def model_dir_at(location: str, plugins: Plugins) -> ModelDir:
 
     Raises:
         ArgumentError: no installed package supports the scheme, or the package for model_dirs at URLs is missing.
-        StorageError: it cannot be opened.
+        StorageError: the model_dir cannot be opened.
 
     Example:
         >>> model_dir_at("runs/one", Plugins()).path.as_posix()
@@ -169,7 +169,7 @@ def model_dir_at(location: str, plugins: Plugins) -> ModelDir:
     from estimator_core._storage.opening import at_url
 
     url = location.rstrip("/")
-    opened = at_url(url, plugins)  # refuses where these plugins may not; others may have made the copy
+    opened = at_url(url, plugins)  # refuses plugins that may not open it; others may have made the copy
     with _lock:
         if url not in _copies:
             _copies[url] = opened.working_copy(url, plugins)
@@ -180,7 +180,7 @@ def made_directory(model_dir: str) -> Path:
     """Returns the directory, and creates it if it does not exist.
 
     Raises:
-        ArgumentError: it cannot be created.
+        ArgumentError: the directory cannot be created.
     """
     path = Path(model_dir)
     try:

@@ -1,4 +1,4 @@
-"""Public names and commands that live in packages of their own: where each is, and what to install if it is missing.
+"""The public names and commands of other packages: the module of each, and the package to install if it is missing.
 
 This is the only module of the core that names a package of this repository.
 """
@@ -19,8 +19,8 @@ _INPUTS = ("estimator_inputs", "estimator-inputs")
 _SIGNATURES = ("estimator_signatures", "estimator-signatures")
 _WARM_START = ("estimator_warm_start", "estimator-warm-start")
 
-#: Public name -> (module that holds it, distribution that brings the module). The names of a public module of the core
-#: begin with that of the module.
+#: Public name -> (module that defines it, distribution that provides the module). The names in a public module of the
+#: core begin with the name of that module.
 MOVED: dict[str, tuple[str, str]] = {
     "Experiment": _EXPERIMENT,
     "HParams": _EXPERIMENT,
@@ -39,7 +39,7 @@ MOVED: dict[str, tuple[str, str]] = {
     "inputs.pandas_input_fn": _INPUTS,
 }
 
-#: Public module of the core that is empty by itself -> (module that holds its names, distribution that brings it).
+#: Public module of the core without its own names -> (module that defines its names, distribution that provides it).
 MOVED_MODULES: dict[str, tuple[str, str]] = {
     "learn_runner": ("estimator_experiment.learn_runner", "estimator-experiment"),
     "testing": ("estimator_testing", "estimator-testing"),
@@ -48,15 +48,15 @@ MOVED_MODULES: dict[str, tuple[str, str]] = {
 #: The reader of the policy file of a project: module, distribution.
 POLICY_READER = ("estimator_policy", "estimator-policy")
 
-#: What works with the things at a URL: module, distribution.
+#: The functions that work with URLs: module, distribution.
 AT_URLS = ("estimator_storage.at_urls", "estimator-storage")
 
-#: What makes, writes and checks exports: module, distribution.
+#: The functions that make, write and check exports: module, distribution.
 SIGNATURES = _SIGNATURES
 
 
 def load_moved(name: str) -> Any:
-    """The object for a name in `MOVED`.
+    """Returns the object for a name in `MOVED`.
 
     Raises:
         ModuleNotFoundError: the package is not installed. The message names it.
@@ -66,7 +66,7 @@ def load_moved(name: str) -> Any:
 
 
 def names_of(face: str) -> Callable[[str], object]:
-    """The `__getattr__` of a public module of the core, some of whose names live in packages of their own."""
+    """Returns the `__getattr__` of a public module of the core with names that are defined in other packages."""
 
     def __getattr__(name: str) -> object:  # noqa: N807 - what a module calls it
         if f"{face}.{name}" not in MOVED:
@@ -78,7 +78,7 @@ def names_of(face: str) -> Callable[[str], object]:
 
 
 def moved_module(face: str) -> Callable[[str], object]:
-    """The `__getattr__` of a public module of `MOVED_MODULES`."""
+    """Returns the `__getattr__` of a public module of `MOVED_MODULES`."""
     module, distribution = MOVED_MODULES[face]
 
     def __getattr__(name: str) -> object:  # noqa: N807 - what a module calls it
@@ -90,7 +90,7 @@ def moved_module(face: str) -> Callable[[str], object]:
 
 
 def import_moved(module: str, distribution: str, asked_for: str) -> Any:
-    """Imports a module that a package brings.
+    """Imports a module that a package provides.
 
     Raises:
         ModuleNotFoundError: the package is not installed. It is not an AttributeError, because `from estimator_core
@@ -108,13 +108,15 @@ def import_moved(module: str, distribution: str, asked_for: str) -> Any:
 
 
 def moved_names() -> list[str]:
-    """The moved names of `estimator_core` itself whose package is installed: what `dir(estimator_core)` lists."""
+    """Returns the moved names of `estimator_core` itself whose package is installed, as `dir(estimator_core)` lists
+    them.
+    """
     installed = {module: importlib.util.find_spec(module.partition(".")[0]) for module, _ in MOVED.values()}
     return [name for name, (module, _) in MOVED.items() if "." not in name and installed[module]]
 
 
 def attributes_of(owner: str) -> Callable[[object, str], object]:
-    """The `__getattr__` of a class of the core, which answers names that the class of tf.estimator had."""
+    """Returns the `__getattr__` of a class of the core. Its error explains names that the class of tf.estimator had."""
 
     def __getattr__(self: object, name: str) -> object:  # noqa: N807 - what a class calls it
         where = home_of(f"{owner}.{name}")
@@ -125,7 +127,8 @@ def attributes_of(owner: str) -> Callable[[object, str], object]:
 
 
 def home_of(name: str) -> str:
-    """Where a name of tf.estimator is that `estimator_core`, a module or a class of it lacks; "" for other names.
+    """Returns the place of a name of tf.estimator that `estimator_core`, a module or a class of it lacks; "" for other
+    names.
 
     It is the end of a message. Names of a module or class begin with its name: `metrics.AUC`, `Estimator.fit`.
     """
@@ -133,7 +136,7 @@ def home_of(name: str) -> str:
     return f": it is {homes[name]}" if name in homes else ""
 
 
-@functools.cache  # notebooks and `hasattr` ask for many names that are nowhere
+@functools.cache  # notebooks and `hasattr` look up many names that do not exist
 def _homes() -> dict[str, str]:
     found: dict[str, str] = json.loads(Path(__file__).with_name("_homes.json").read_text(encoding="utf-8"))
     return found

@@ -7,13 +7,13 @@ import re
 
 from estimator_core.errors import ArgumentError
 
-#: A URL, and one with a single slash, which `Path` leaves of two. A single letter may be a drive.
+#: A URL, or one with a single slash, to which `Path` reduces two. A single letter may be a drive.
 _URL = re.compile(r"(?:([A-Za-z][A-Za-z0-9+.-]*)://|([A-Za-z][A-Za-z0-9+.-]+):/(?=[^/]))")
 _BESIDE_A_HOST = re.compile(r"(?i:~|localhost)/")
 
 
 def scheme_of(location: str) -> str:
-    """The scheme of a URL, in lower case; "" for a path.
+    """Returns the scheme of a URL, in lower case; "" for a path.
 
     Example:
         >>> scheme_of("S3://bucket/run"), scheme_of("runs/one")
@@ -24,7 +24,7 @@ def scheme_of(location: str) -> str:
 
 
 def located(location: str | os.PathLike[str]) -> str:
-    """A path or URL as a text. A URL that has lost a slash in `Path` has it again.
+    """Returns a path or URL as text. The slash that `Path` removed from a URL is restored.
 
     Example:
         >>> import pathlib
@@ -41,7 +41,7 @@ def located(location: str | os.PathLike[str]) -> str:
 
 
 def is_url(location: str) -> bool:
-    """Whether a location is a URL and not a path.
+    """Returns whether a location is a URL and not a path.
 
     Example:
         >>> is_url("s3://bucket/run"), is_url("s3:/bucket/run"), is_url("runs/one")
@@ -51,7 +51,7 @@ def is_url(location: str) -> bool:
 
 
 def expanded(location: str) -> str:
-    """A path with `~` expanded; a URL with both slashes.
+    """Returns a path with `~` expanded, or a URL with both slashes.
 
     Example:
         >>> expanded("s3://bucket/~name")
@@ -61,10 +61,10 @@ def expanded(location: str) -> str:
 
 
 def on_one_line(what: str, location: str) -> str:
-    """The location, which tables and logs can show as it is.
+    """Returns the location, which tables and logs can show unchanged.
 
     Raises:
-        ArgumentError: it has a line break or a control character.
+        ArgumentError: the location has a line break or a control character.
 
     Example:
         >>> on_one_line("model_dir", "runs/one")
@@ -76,14 +76,15 @@ def on_one_line(what: str, location: str) -> str:
 
 
 def local_directory(argument: str, path: str) -> str:
-    """The path of a directory, with `~` expanded.
+    """Returns the path of a directory, with `~` expanded.
 
     Args:
         argument: the name of the argument, for messages.
         path: the value of the user.
 
     Raises:
-        ArgumentError: it is a URL. Without this check a folder named `gs:` would appear, and the run would write there.
+        ArgumentError: the value is a URL. Without this check a folder named `gs:` would appear, and the run would write
+            there.
 
     Example:
         >>> local_directory("model_dir", "runs/one")

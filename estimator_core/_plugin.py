@@ -1,4 +1,6 @@
-"""What the core itself declares: the same records as any plugin's. Imported at start-up: nothing heavy."""
+"""The declarations of the core itself, in the same records as those of any plugin. It is imported at start-up, so it
+imports nothing heavy.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,7 @@ _EXPORT_CHECKS = (("close", "CloseOutputs", "No value differs by more than a sma
 
 
 def estimator_components() -> list[Component]:
-    """The components a run without any plugin can use."""
+    """Returns the components that a run without plugins can use."""
     return [
         _component("backend", "cpu", "_backends.contract:CPUBackend", "The processors of this machine."),
         *(_component("export_check", name, f"export:{class_}", text) for name, class_, text in _EXPORT_CHECKS),

@@ -16,7 +16,7 @@ class Role:
     Attributes:
         name: the key in `RunConfig(components={name: ...})`.
         kind: the kind of the components that can fill it.
-        default: the default component: that of the core, or for `coordinator` that of a package of this repository.
+        default: the default component. It belongs to the core or, for `coordinator`, to a package of this repository.
         optional: whether it can stay empty (None).
     """
 

@@ -1,4 +1,4 @@
-"""Names for what goes through every room; the only aliases of `Any` are here, each for what the user owns."""
+"""Type aliases that all rooms use. The only aliases of `Any` are here, each for values that the user owns."""
 
 from __future__ import annotations
 
@@ -8,15 +8,16 @@ if TYPE_CHECKING:
     import jax
     import numpy as np
 
-#: A tree of arrays whose structure the user or the user's optimizer chooses: features, labels, predictions, slots.
-#: Any tree that JAX knows; leaves are arrays of numpy or JAX, or stand for one (a traced value, a shape with a dtype).
+#: A tree of arrays whose structure the user or the user's optimizer chooses: features, labels, predictions, slots. It
+#: is any tree that JAX knows. Its leaves are arrays of numpy or JAX, or represent one (a traced value, a shape with a
+#: dtype).
 PyTree: TypeAlias = Any
 
-#: `params` as passed to the Estimator: a dict, an object, anything.
+#: The `params` of the Estimator: a dict or any other object.
 Params: TypeAlias = Any
 
 #: Arrays by path or name: variables, gradients, outputs of a step.
 Arrays: TypeAlias = "dict[str, jax.Array]"
 
-#: Which rows of a batch are examples, 1 or 0 each; None where no row is padding.
+#: Marks the rows of a batch that are examples with 1, and others with 0. None: all rows are examples.
 Mask: TypeAlias = "jax.Array | np.ndarray | None"

@@ -87,7 +87,7 @@ class KeepBest:
     Args:
         metric: the name of the metric in the evaluation results.
         mode: whether a smaller ("min") or a larger ("max") value is better.
-        n: how many to keep.
+        n: the number of checkpoints to keep.
         evaluation: the name of the evaluation. None: the unnamed evaluation.
 
     Raises:
@@ -121,8 +121,8 @@ class RunConfig:
         save_summary_steps: steps between summaries in the event file; 0 or None switches them off.
         save_checkpoints_steps, save_checkpoints_secs: steps or seconds between checkpoints. Set at most one of them.
             Default: every 600 seconds. If both are None, no checkpoints are saved.
-        full_checkpoint_every: writes every N-th checkpoint in full, with this N. The others store only the changed rows
-            of large arrays such as embedding tables.
+        full_checkpoint_every: the interval N of full checkpoints: every N-th checkpoint is written in full. The others
+            store only the changed rows of large arrays such as embedding tables.
         keep_checkpoint_max: number of newest checkpoints to keep. None or 0 keeps all.
         keep_checkpoint_every_n_hours: also keeps one checkpoint for every n hours of training.
         keep_checkpoint_best: also keeps the best checkpoints by an evaluation metric: an `ec.KeepBest`.
@@ -270,7 +270,7 @@ class RunConfig:
             )
 
     def replace(self, **changes: Any) -> RunConfig:
-        """A validated copy with some fields changed.
+        """Returns a validated copy with some fields changed.
 
         Setting one of save_checkpoints_steps and save_checkpoints_secs switches the other off.
 
@@ -290,7 +290,8 @@ class RunConfig:
 
 
 RunConfig.__init__ = leaving_out("RunConfig", _REMOVED)(RunConfig.__init__)  # type: ignore[method-assign]
-# Notebooks and `help` read the arguments from `__new__`, which takes any to refuse unknown ones with a hint.
+# Notebooks and `help` read the arguments from `__new__`, which accepts any so that it can refuse unknown ones with a
+# hint.
 RunConfig.__new__.__signature__ = inspect.signature(RunConfig.__init__).replace(return_annotation="RunConfig")  # type: ignore[attr-defined]
 
 

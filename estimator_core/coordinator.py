@@ -20,10 +20,10 @@ class Lost:
     reason: str
 
     def describe(self, count: int) -> str:
-        """The loss in a sentence.
+        """Describes the loss in a sentence.
 
         Args:
-            count: how many processes there are.
+            count: the number of processes.
 
         Example:
             >>> Lost(1, "host, pid 7", "it was killed.").describe(2)[:56]
@@ -95,11 +95,11 @@ class Coordinator(Protocol):
         ...
 
     def lost(self) -> Lost | None:
-        """The lost process, or None while all are alive. A process that learns of a loss ends."""
+        """Returns the lost process, or None while all are alive. A process that learns of a loss ends."""
         ...
 
     def close(self) -> None:
-        """Leaves the others, so that this process's silence does not count as a loss."""
+        """Leaves the other processes, so that the silence of this process does not count as a loss."""
         ...
 
 
@@ -124,10 +124,10 @@ class Alone:
         return value or ""
 
     def barrier(self, topic: str, timeout: float) -> None:
-        """Does nothing, because there is no other process to wait for."""
+        """Does nothing, because there are no other processes to wait for."""
 
     def fail(self, error: BaseException) -> None:
-        """Does nothing, because there is no other process to inform."""
+        """Does nothing, because there are no other processes to inform."""
 
     def lost(self) -> Lost | None:
         """Returns None, because no other process can be lost."""

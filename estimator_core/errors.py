@@ -132,5 +132,5 @@ class PreemptedError(EstimatorError, RuntimeError):
         self.step = step
 
     def _render_traceback_(self) -> list[str]:
-        """A notebook shows only the message, because the code did not fail."""
+        """Returns only the message for a notebook, because the code did not fail."""
         return [str(self)]

@@ -147,12 +147,12 @@ class Estimator:
 
     @property
     def stop_reason(self) -> str | None:
-        """Why the last `train` call ended."""
+        """The reason why the last `train` call ended."""
         return self._history.stop_reason
 
     @property
     def trace_counts(self) -> dict[str, int]:
-        """How often model_fn was traced, by mode and for "discovery"."""
+        """The number of traces of model_fn, by mode and for "discovery"."""
         return dict(self._programs.traces)
 
     @property
@@ -262,7 +262,7 @@ class Estimator:
         return self._predict(input_fn, tuple(predict_keys or ()), checked, here, yield_single_examples)
 
     def predictor(self, checkpoint_path: str | None = None) -> Predictor:
-        """A function that maps features to predictions and keeps the model loaded, so calls after the first are fast.
+        """Returns a function from features to predictions. The model stays loaded, so calls after the first are fast.
 
         It uses a snapshot of the state. `predictor.refresh()` loads the newest state.
         """
@@ -278,7 +278,7 @@ class Estimator:
         return Predictor(devices, self._programs, state, functools.partial(self._prepared, checkpoint=checkpoint_path))
 
     def first_batch(self, input_fn: Callable[..., Any], hooks: Sequence[Any] | None = None) -> Batch | None:
-        """The first batch that `train` would draw, without training, for example to plan memory from its shapes.
+        """Returns the first batch that `train` would draw, without training, for example to plan memory from shapes.
 
         Args:
             input_fn: returns batches.
@@ -387,16 +387,16 @@ class Estimator:
         )
 
     def eval_dir(self, name: str | None = None) -> str:
-        """The directory of the results of an evaluation. It may not exist yet."""
+        """Returns the directory of the results of an evaluation. It may not exist yet."""
         return str(Path(self.model_dir) / ("eval" if not name else f"eval_{name}"))
 
     def latest_checkpoint(self) -> str | None:
-        """The newest checkpoint of model_dir."""
+        """Returns the newest checkpoint of model_dir."""
         self._place.refresh(lambda: self._devices.processes)
         return latest_checkpoint(self.model_dir)
 
     def latest_export(self, name: str | None = None) -> str | None:
-        """The newest export below `<model_dir>/export`, or the newest export of one exporter."""
+        """Returns the newest export below `<model_dir>/export`, or the newest export of one exporter."""
         from estimator_core._export.directories import latest_export
 
         self._place.refresh(lambda: self._devices.processes)
@@ -405,7 +405,7 @@ class Estimator:
         return newest
 
     def get_variable_names(self) -> list[str]:
-        """Names of all variables of the newest state.
+        """Returns the names of all variables of the newest state.
 
         Raises:
             CheckpointNotFoundError: nothing has been trained.
@@ -413,7 +413,7 @@ class Estimator:
         return sorted(self._variables_or_entries())
 
     def get_variable_value(self, name: str) -> np.ndarray:
-        """The value of one variable of the newest state.
+        """Returns the value of one variable of the newest state.
 
         Raises:
             ArgumentError: the name does not exist.
@@ -485,7 +485,7 @@ class Estimator:
         return self._preparation.around(input_fn, checkpoint or self.model_dir, *before)
 
     def _context(self, mode: str, name: str | None = None, checkpoint: str | None = None) -> RunContext:
-        """The context of a call: part of the call in progress, or a new one."""
+        """Returns the context of a call: part of the call in progress, or a new one."""
         directory = Path(self.eval_dir(name) if mode == ModeKeys.EVAL else self.model_dir)
         call = CallOf(mode=mode, name=name, directory=directory, checkpoint=checkpoint)
         if self._open.context is not None:
@@ -526,7 +526,7 @@ class Estimator:
         ).execute()
 
     def _slicing(self, slices: Sequence[Any]) -> tuple[Any, ...]:
-        """The hook that evaluates slices, if there are any. It is a component."""
+        """Returns the hook that evaluates slices, if there are any. It is a component."""
         return (self._plugins.get("hook", self._plugins.default("hook", "slices"))(slices),) if slices else ()
 
     def _predict(
@@ -537,7 +537,7 @@ class Estimator:
         checkpoint_path: str | None,
         single: bool,
     ) -> Iterator[Any]:
-        """A generator. Its context is the one at the first `next`."""
+        """Returns a generator. Its context is the context at the first `next`."""
         from estimator_core._loop.predict_call import PredictCall
         from estimator_core._loop.predictions import ended_at_exit
 
@@ -554,12 +554,12 @@ class Estimator:
         yield from ended_at_exit(call.execute())
 
     def _fresh(self, devices: Devices, discovery: Discovery) -> TrainState:
-        """A state of initial values."""
+        """Returns a state of initial values."""
         return fresh_state(devices, self._programs, discovery, self._warm_start, self._plugins, seed=self._seed)
 
     @functools.cached_property
     def _states(self) -> InferenceStates:
-        """The states that evaluate, predict and export work on."""
+        """The states on which evaluate, predict and export work."""
         from estimator_core._loop.inference import InferenceStates
 
         may_be_fresh = self._config.allow_untrained or self._warm_start is not None

@@ -41,7 +41,7 @@ class Head(Protocol):
         mode: str | None = None,
         regularization_losses: Sequence[Array] | None = None,
     ) -> Array:
-        """The scalar loss, float32 [], including the regularization losses. Rows with weight 0 do not count.
+        """Returns the scalar loss, float32 [], including the regularization losses. Rows with weight 0 do not count.
 
         Args:
             labels: labels of the batch, as the input yields them: an array [batch, ...], or a tree of arrays.
@@ -56,7 +56,7 @@ class Head(Protocol):
         ...
 
     def predictions(self, logits: Any, keys: Sequence[str] | None = None) -> dict[Any, Array]:
-        """Predictions by key, [batch, ...] each: those in `keys`, or all.
+        """Returns the predictions by key, [batch, ...] each: those in `keys`, or all.
 
         Args:
             logits: float32 [batch, logits_dimension], or a tree of such arrays if the head accepts several.
@@ -72,7 +72,7 @@ class Head(Protocol):
         mode: str | None = None,
         regularization_losses: Sequence[Array] | None = None,
     ) -> dict[str, Metric]:
-        """The streaming metrics of one batch, by key.
+        """Returns the streaming metrics of one batch, by key.
 
         Args:
             labels: labels of the batch, as the input yields them: an array [batch, ...], or a tree of arrays.
@@ -98,7 +98,7 @@ class Head(Protocol):
         update_ops: Any = None,
         regularization_losses: Sequence[Array] | None = None,
     ) -> EstimatorSpec:
-        """The EstimatorSpec of one mode.
+        """Returns the EstimatorSpec of one mode.
 
         Args:
             features: features of the batch by name, [batch, ...] each.

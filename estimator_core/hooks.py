@@ -47,7 +47,7 @@ class StepOutputs(Protocol):
     def __len__(self) -> int: ...
 
     def all(self, name: str) -> np.ndarray:
-        """The values of every step of the dispatch, with a leading axis of steps."""
+        """Returns the values of every step of the dispatch, with a leading axis of steps."""
         ...
 
     @property
@@ -81,7 +81,7 @@ class Wake:
 
 
 class RunState(Protocol):
-    """The state of a run on its devices. The next training step donates it, so keep no part of it."""
+    """The state of a run on its devices. The next training step donates it, so do not keep any part of it."""
 
     @property
     def clock(self) -> Any:
@@ -289,7 +289,7 @@ class Run(Protocol):
         ...
 
     def variables(self) -> dict[str, np.ndarray]:
-        """A host copy of the trainable variables, by path."""
+        """Returns a host copy of the trainable variables, by path."""
         ...
 
     @property
@@ -436,7 +436,7 @@ class Hook:
         """
 
     def state(self) -> Mapping[str, Any]:
-        """Everything that must survive a resume: JSON values or numpy arrays."""
+        """Returns everything that must survive a resume: JSON values or numpy arrays."""
         return {}
 
     def restore(self, state: Mapping[str, Any]) -> None:
@@ -472,7 +472,9 @@ class CheckpointPolicy:
     name: ClassVar[str | None] = None
 
     def at_start(self, run: Run) -> bool:
-        """Whether to save the initial state of the run if no checkpoint contains it. Called once, after `restore`."""
+        """Returns whether to save the initial state of the run if no checkpoint contains it. Called once, after
+        `restore`.
+        """
         return True
 
     def next_step(self, step: int) -> int | Wake | None:
@@ -487,11 +489,11 @@ class CheckpointPolicy:
         """
 
     def at_end(self, run: Run) -> bool:
-        """Whether to save the last step after `run` ended normally. `train_and_evaluate` always saves it."""
+        """Returns whether to save the last step after `run` ended normally. `train_and_evaluate` always saves it."""
         return True
 
     def state(self) -> Mapping[str, Any]:
-        """Everything that must survive a resume: JSON values or numpy arrays."""
+        """Returns everything that must survive a resume: JSON values or numpy arrays."""
         return {}
 
     def restore(self, state: Mapping[str, Any]) -> None:

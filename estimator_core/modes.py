@@ -1,4 +1,4 @@
-"""The modes that a `model_fn` is called with."""
+"""The modes with which a `model_fn` is called."""
 
 from typing import Final, cast
 
@@ -17,6 +17,6 @@ class ModeKeys(str):
     TRAIN: Final = cast("ModeKeys", "train")
     EVAL: Final = cast("ModeKeys", "eval")
     PREDICT: Final = cast("ModeKeys", "infer")
-    INFER: Final = PREDICT  # its name in tf.contrib.learn
+    INFER: Final = PREDICT  # the name in tf.contrib.learn
 
     ALL: Final = (TRAIN, EVAL, PREDICT)

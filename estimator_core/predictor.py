@@ -25,7 +25,7 @@ __all__ = ["Predictor"]
 
 class _Loaded(NamedTuple):
     """A state without slots, and programs by number of rows. Each program is for the first batch with this number of
-    rows, and comes with the function that copies its results to the host.
+    rows, and has a function that copies its results to the host.
     """
 
     state: TrainState
@@ -71,15 +71,15 @@ class Predictor:
         return self._programs.predict_step(self._devices)
 
     def _predictions(self, batch: Batch) -> Any:
-        """Predictions on the host. A compiled program runs without the context of the devices, because entering the
-        context takes as long as a small model.
+        """Returns predictions on the host. A compiled program runs without the context of the devices, because entering
+        the context takes as long as a small model.
         """
         loaded, watched = self._loaded, _is_watched()
         if loaded is not None and not watched and (known := loaded.programs.get(batch.size)) is not None:
             program, to_host = known
             try:
                 found = program(loaded.state, batch.features, batch.weights)
-            except (TypeError, ValueError):  # other shapes: raised before anything runs
+            except (TypeError, ValueError):  # other shapes, refused before the program runs
                 pass
             else:
                 return to_host(found)
@@ -93,13 +93,13 @@ class Predictor:
             return fetched(found)
 
     def _batch(self, features: Any) -> Batch:
-        """The features, checked. The input stays open, because opening an input takes as long as a small model."""
+        """Returns the checked features. The input stays open, since opening an input takes as long as a small model."""
         with self._lock:
             if self._source is not None:
                 try:
                     return self._drawn(self._source, features)
                 except InputError:
-                    self._source = None  # features with another structure than before are not an error here
+                    self._source = None  # features with another structure than before are valid here
             source = open_input(self._transformed(lambda: self._given), mode=ModeKeys.PREDICT)
             batch = self._drawn(source, features)
             self._source = source
@@ -118,7 +118,7 @@ class Predictor:
 
 
 def _is_watched() -> bool:
-    """Whether jax checks every value of a program. It does so only if jax itself calls the program."""
+    """Returns whether jax checks every value of a program. It does so only if jax itself calls the program."""
     config = cast(Any, jax.config)
     return config.jax_debug_nans or config.jax_debug_infs or config.jax_disable_jit
 

@@ -111,7 +111,7 @@ class EstimatorSpec:
             raise ModelFnError(f"scaffold must be an ec.Scaffold, given: {self.scaffold!r}.")
 
     def _replace(self, **changes: Any) -> EstimatorSpec:
-        """A copy with some fields changed. The mode cannot be changed."""
+        """Returns a copy with some fields changed. The mode cannot be changed."""
         if changes.get("mode", self.mode) != self.mode:
             raise ModelFnError(f"mode of EstimatorSpec cannot be changed (from {self.mode!r} to {changes['mode']!r}).")
         return replace(self, **changes)
@@ -232,7 +232,7 @@ def check_steps(name: str, value: Any) -> None:
 
 
 def check_hooks(hooks: Any, where: str, error: type[Exception] = ArgumentTypeError) -> tuple[Any, ...]:
-    """The hooks as a tuple. Refuses an item that is not a `Hook`."""
+    """Returns the hooks as a tuple. Refuses an item that is not a `Hook`."""
     items = _as_tuple(hooks, where, "a list of ec.Hook", error)
     for hook in items:
         if isinstance(hook, type):
@@ -250,7 +250,7 @@ def check_hooks(hooks: Any, where: str, error: type[Exception] = ArgumentTypeErr
 
 
 def check_listeners(listeners: Any) -> tuple[Any, ...]:
-    """The listeners as a tuple. Refuses an item that is not a `CheckpointListener`."""
+    """Returns the listeners as a tuple. Refuses an item that is not a `CheckpointListener`."""
     items = _as_tuple(listeners, "saving_listeners", "a list of ec.CheckpointListener", ArgumentTypeError)
     for listener in items:
         if isinstance(listener, type) or not all(callable(getattr(listener, m, None)) for m in _LISTENER_METHODS):
@@ -263,8 +263,8 @@ def check_listeners(listeners: Any) -> tuple[Any, ...]:
 
 
 def check_exporters(exporters: Any) -> tuple[Any, ...]:
-    """The exporters as a tuple. Refuses an item that is not an `Exporter`, and names that are empty, paths or not
-    unique.
+    """Returns the exporters as a tuple. Refuses an item that is not an `Exporter`, and names that are empty, paths or
+    not unique.
     """
     if callable(getattr(exporters, "export", None)):
         exporters = (exporters,)

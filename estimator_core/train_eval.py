@@ -81,7 +81,7 @@ def train_and_evaluate(
 
 
 def _evaluated_elsewhere(config: RunConfig) -> bool:
-    """Whether TF_CONFIG names a chief, so that a separate process evaluates. A master evaluates itself."""
+    """Returns whether TF_CONFIG names a chief, so that a separate process evaluates. A master evaluates itself."""
     return TaskType.CHIEF in config.cluster.cluster
 
 
@@ -91,10 +91,11 @@ def train(estimator: Estimator, spec: TrainSpec, evaluations: Evaluations) -> No
     Args:
         estimator: the Estimator.
         spec: the TrainSpec.
-        evaluations: is called at every checkpoint. The caller must call its `finish()` after training has ended.
+        evaluations: the evaluations, which are called at every checkpoint. The caller must call their `finish()` after
+            training has ended.
 
     Raises:
-        InputError: the training input had no batch, and there is no checkpoint of an earlier run.
+        InputError: the training input had no batches, and there is no checkpoint of an earlier run.
     """
     train_within(estimator, spec, evaluations, listeners=spec.saving_listeners)
     if estimator.latest_checkpoint() is None:
@@ -105,7 +106,7 @@ def train(estimator: Estimator, spec: TrainSpec, evaluations: Evaluations) -> No
 
 
 def check_specs(estimator: object, train_spec: object, eval_spec: object) -> list[EvalSpec]:
-    """The EvalSpecs as a list. Refuses arguments that cannot be used."""
+    """Returns the EvalSpecs as a list. Refuses arguments that cannot be used."""
     if not isinstance(estimator, Estimator):
         raise ArgumentTypeError(f"`estimator` must have type `ec.Estimator`. Got: {type(estimator)}.")
     if not isinstance(train_spec, TrainSpec):
