@@ -73,7 +73,7 @@ class Estimator:
         plugins: the plugin registry; default: the installed plugins.
 
     Raises:
-        ArgumentError, ArgumentTypeError: for arguments that cannot be used. Nothing is written in that case.
+        ArgumentError, ArgumentTypeError: an argument cannot be used. Nothing is written in that case.
 
     Example:
         >>> import estimator_core as ec
@@ -182,7 +182,7 @@ class Estimator:
         """Trains, continuing from the newest checkpoint of model_dir.
 
         Args:
-            input_fn: returns batches; accepts any of `mode, params, config, input_context`.
+            input_fn: the function that returns batches. It accepts any of `mode, params, config, input_context`.
             hooks: `Hook`s of this call.
             steps: steps to run in this call; not together with max_steps. Neither: training ends with the input.
             max_steps: the global step to stop at. If the run has already reached it, the call does nothing.
@@ -210,7 +210,7 @@ class Estimator:
         """Evaluates the newest state, or a checkpoint.
 
         Args:
-            input_fn: returns batches.
+            input_fn: the function that returns batches.
             steps: number of batches. None: the whole input.
             hooks: `Hook`s of this evaluation. Their steps are batches.
             checkpoint_path: a checkpoint to evaluate instead of the newest state.
@@ -245,7 +245,7 @@ class Estimator:
         It uses a snapshot of the state taken at the first `next`. Training in between does not change it.
 
         Args:
-            input_fn: returns batches; labels are dropped.
+            input_fn: the function that returns batches. Labels are dropped.
             predict_keys: keys to compute of a dict of predictions. All must exist. None or empty: all keys.
             hooks: `Hook`s of this call.
             checkpoint_path: a checkpoint to predict with instead of the newest state.
@@ -281,7 +281,7 @@ class Estimator:
         """Returns the first batch that `train` would draw, without training, for example to plan memory from shapes.
 
         Args:
-            input_fn: returns batches.
+            input_fn: the function that returns batches.
             hooks: `Hook`s of the training. `begin` of each hook is called, because hooks may prepare inputs there.
 
         Returns:

@@ -1,6 +1,6 @@
 """The contracts of hooks, checkpoint policies and checkpoint listeners, which run around the steps of a call.
 
-A hook requests the step at which it next wants control. Between these steps it costs nothing, and the loop may dispatch
+A hook requests the step at which it next needs control. Between these steps it costs nothing, and the loop may dispatch
 several steps at once.
 """
 
@@ -58,7 +58,7 @@ class StepOutputs(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wake:
-    """When a hook wants control, and how.
+    """Defines when a hook needs control, and how.
 
     Attributes:
         step: after this global step; None: no step.
@@ -219,14 +219,14 @@ class Run(Protocol):
         ...
 
     def follow(self, name: str) -> None:
-        """Declares, in `begin`, that the hook wants the output `name` of every step. Its values are delivered to
+        """Declares, in `begin`, that the hook needs the output `name` of every step. Its values are delivered to
         `on_values`, stacked, and do not interrupt a dispatch. In `after_create`, only outputs that every step returns
         anyway may be named: in an evaluation, only the loss.
         """
         ...
 
     def transform_batches(self, function: Callable[[Any, Any], tuple[Any, Any]]) -> None:
-        """Declares, in `begin`, that every batch goes through `function(features, labels) -> (features, labels)`.
+        """Declares, in `begin`, that `function(features, labels) -> (features, labels)` transforms every batch.
 
         The function is called with numpy arrays, including arrays of strings, when a batch is drawn.
         """
@@ -419,7 +419,8 @@ class Hook:
         """Called once at the end of `run`, whatever happened."""
 
     def next_step(self, step: int) -> int | Wake | None:
-        """When this hook next wants control: after a global step (> `step`), according to a `Wake`, or never (None).
+        """Returns when this hook next needs control: after a global step (> `step`), according to a `Wake`, or never
+        (None).
 
         It is called after `after_create` and after each `after_step`. `Wake.within` counts only if the class that
         defines `after_step`, or a subclass, also defines `next_step`. Default: every step for hooks that override

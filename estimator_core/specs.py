@@ -36,8 +36,9 @@ class Scaffold:
     """Sets initial values that are computed on the host.
 
     Args:
-        init_fn: called once before the first step of a fresh run, with a dict of the initial values (numpy arrays) by
-            path. It returns a dict of the values to replace. It is ignored if model_dir has a checkpoint.
+        init_fn: a function that is called once before the first step of a fresh run, with a dict of the initial values
+            (numpy arrays) by path. It returns a dict of the values to replace. It is ignored if model_dir has a
+            checkpoint.
     """
 
     init_fn: Callable[[dict[str, Any]], Mapping[str, Any]] | None = None
@@ -122,7 +123,7 @@ class TrainSpec:
     """The training part of `train_and_evaluate`.
 
     Args:
-        input_fn: returns the training batches.
+        input_fn: the function that returns the training batches.
         max_steps: the global step at which training ends. None: training ends with the input.
         hooks: hooks of the training run.
         saving_listeners: `CheckpointListener`s called around each checkpoint.
@@ -152,7 +153,7 @@ class EvalSpec:
     """One evaluation of `train_and_evaluate`.
 
     Args:
-        input_fn: returns the evaluation batches.
+        input_fn: the function that returns the evaluation batches.
         steps: number of batches. None (the default): one pass over the whole input. (tf.estimator: 100.)
         name: suffix of the directory of the evaluation, `eval_<name>`.
         hooks: hooks of the evaluation.

@@ -109,7 +109,7 @@ def select_backend(name: str, get: Callable[[str], Callable[[], Backend]], names
     """Returns the backend of that name, or for "auto" the available backend with the highest priority.
 
     Args:
-        name: as in `RunConfig(backend=...)`.
+        name: the value of `RunConfig(backend=...)`.
         get: a function that returns the backend component of a name: a class, or a function that makes a backend.
         names: the backends to choose from if the name is "auto".
 

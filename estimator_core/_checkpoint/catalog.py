@@ -277,7 +277,7 @@ def _by_manifest(path: Path, step: int) -> Listed | None:
         found = read_manifest(path).step
     except (CheckpointCorruptError, CheckpointNotFoundError) as error:
         return Listed(step=step, path=path, problem=str(error))
-    except (CheckpointError, OSError):  # of a newer format, or unreadable for this user, which reading it reports
+    except (CheckpointError, OSError):  # a newer format, or no permission, which reading it reports
         return Listed(step=step, path=path)
     return Listed(step=step, path=path) if found == step else None
 

@@ -82,7 +82,7 @@ class Holder:
 class ModelDirLock:
     """Owns a model_dir while the context is open. Readers (evaluators, TensorBoard) need no lock.
 
-    A lock is taken over if its holder is gone. On the same machine, the process id and the start time decide. For
+    A lock is taken over if its holder has ended. On the same machine, the process id and the start time decide. For
     another machine, the age of the heartbeat decides: the modification time of the file, renewed in the background.
 
     Args:

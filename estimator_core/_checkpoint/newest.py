@@ -42,7 +42,7 @@ def read_latest(
 
     Args:
         model_dir: the directory of the run.
-        items: as in `read_checkpoint`.
+        items: see `read_checkpoint`.
         set_aside: whether to rename damaged checkpoints that are newer than the result to `damaged-<step>`, so that
             they do not pass for the newest. Only the run that owns the model_dir may request this.
         processes: the processes that read together. All of them use the same checkpoint.

@@ -134,7 +134,7 @@ class CheckpointStore:
 
     @property
     def lost(self) -> Exception | None:
-        """An error of a commit that another commit cannot fix: another run has taken over, or the model_dir is gone."""
+        """An error of a commit that another commit cannot fix: a takeover by another run, or a missing model_dir."""
         error = None if self._pending is None else self._pending.error
         return error if isinstance(error, (SupersededError, StorageGoneError)) else None
 

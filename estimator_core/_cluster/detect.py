@@ -32,7 +32,7 @@ def detect_processes(environ: Mapping[str, str], cluster: ClusterInfo) -> Proces
     """Returns the processes that this one trains with; None if it is alone, or if only jax knows them (TPU pods, Ray).
 
     The function reads JAX_COORDINATOR_ADDRESS, JAX_NUM_PROCESSES and JAX_PROCESS_ID (set by `estimator launch`),
-    TF_CONFIG, and the variables of torchrun, SageMaker, a Slurm step and MPI. JAX_NUM_PROCESSES=1 says that this
+    TF_CONFIG, and the variables of torchrun, SageMaker, a Slurm step and MPI. JAX_NUM_PROCESSES=1 means that this
     process is alone.
 
     Args:

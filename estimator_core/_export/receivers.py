@@ -16,7 +16,7 @@ class Feature:
     """The shape and dtype of an array that a signature accepts or returns.
 
     Args:
-        shape: the sizes of the axes. None as the first one stands for the batch, of any size of at least 1.
+        shape: the sizes of the axes. None in the first place means a batch of any size of at least 1.
         dtype: a numpy dtype or its name, "bfloat16", or "string" for text on the host.
 
     Raises:

@@ -140,7 +140,7 @@ class HookSchedule:
         self._ungrouped: float = 0
 
     def start(self, state: FirstBadStep | None = None, chief_hooks: Sequence[Hook] = ()) -> None:
-        """Calls `after_create` of every hook and asks for their first steps.
+        """Calls `after_create` of every hook and requests their first steps.
 
         Args:
             state: the state under training, which is the source of the output `first_bad_step`.
@@ -297,7 +297,7 @@ class HookSchedule:
         self._set()
 
     def _release(self) -> None:
-        """Calls `after_step` of the held hooks, in order, and asks each for its next step."""
+        """Calls `after_step` of the held hooks, in order, and requests the next step of each."""
         outer = self._account.change(HOOKS)
         try:
             held, self._held, self._held_until = self._held, [], NEVER

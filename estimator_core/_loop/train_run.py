@@ -361,7 +361,7 @@ class TrainRun:
         version = self._call.state.version
         assert self._schedule is not None, "the first batch has been seen"
         self._schedule.before_last_save()
-        self._schedule.agree()  # before the save, in which all take part
+        self._schedule.agree()  # before the save, which all processes make together
         return self._call.state.version != version
 
     def _stops_here(self) -> bool:

@@ -31,7 +31,7 @@ def example_weights() -> Array | None:
     float32 [batch], 1 for an example, 0 for padding.
 
     The functions in `ec.metrics` apply it themselves. A loss must apply it explicitly, because only its author knows
-    what it averages over.
+    over which values it averages.
 
     Example:
         >>> import jax.numpy as jnp

@@ -201,7 +201,7 @@ class Plugins:
         return self._ready()[1].kinds
 
     def explain(self, kind: str, name: str) -> str:
-        """Describes where a component comes from, or why it is not found, with a remedy."""
+        """Describes the origin of a component, or the reason why it is not found, with a remedy."""
         try:
             return self.find(kind, name).describe()
         except PluginLookupError as error:

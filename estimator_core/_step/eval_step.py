@@ -106,7 +106,7 @@ class EvalStep:
         self._others = 0
         self._started = jnp.bool_(True)  # on the device, because a number of the host is sent there at each call
         self._structure: dict[str, Any] | None = None
-        self._together: Together | None = None  # where each metric is in the accumulated arrays
+        self._together: Together | None = None  # the place of each metric in the accumulated arrays
         self.hooks: tuple[Hook, ...] = ()
         self.output_kinds: dict[str, str] = {}
 

@@ -1,4 +1,4 @@
-"""How a step computes: its precision, its micro-batches, and what it recomputes.
+"""The computation of a step: its precision, its micro-batches, and the values that it recomputes.
 
 Accumulation is exact for losses that are means over examples.
 """

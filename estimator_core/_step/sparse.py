@@ -71,7 +71,7 @@ class RowAccess(Protocol):
 
     @property
     def sharding(self) -> tuple[str | tuple[str, ...] | None, ...] | None:
-        """How the table is split if no partition rule matches, with one entry per axis. None: not split."""
+        """The split of the table if no partition rule matches, with one entry per axis. None: not split."""
         ...
 
     @property

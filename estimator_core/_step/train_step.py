@@ -52,7 +52,7 @@ class TrainStep:
         accumulate_steps: the number of micro-batches into which each batch is split.
         traces: the counter of the traces of model_fn.
         precision: the policy. "float16" scales the loss and skips steps whose gradients overflow.
-        remat: what the backward pass recomputes.
+        remat: the values that the backward pass recomputes. See `rematerialised`.
         placement: the mesh; None with one device.
         state_shardings: the shardings of the new state. None with one device.
         packing: how programs accept and return the state. None: the state itself.
@@ -237,7 +237,7 @@ class TrainStep:
         labels: PyTree,
         weights: Mask,
     ) -> precision.Gradients:
-        """For each member, gradients of its own loss by its dense variables and lookups. One vjp serves all losses."""
+        """Returns gradients of each member's own loss by its dense variables and lookups. One vjp serves all losses."""
         paths = assign_paths(train_op.members, list(state.variables))
         tables = self._discovery.tables
         differentiated = {name: state.variables[name] for matched in paths for name in matched if name not in tables}

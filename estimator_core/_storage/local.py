@@ -48,7 +48,7 @@ def block(size: int) -> memoryview:
 _NO_LINKS = (errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK)
 #: Without O_NONBLOCK, opening a FIFO for reading would wait for a writer.
 _READ = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
-#: How often a directory may vanish before it is used, because another process deletes empty directories.
+#: The number of times that a directory may vanish before it is used, because another process deletes empty directories.
 _ATTEMPTS = 100
 
 
