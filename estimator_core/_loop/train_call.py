@@ -46,7 +46,7 @@ class TrainCall:
         fresh: a function that makes a state of initial values.
         entered: a function that returns a context in which calls of the Estimator belong to the call of a RunContext.
         model_dir: the model_dir, which exists when `execute` is called.
-        place: the contract object of the model_dir, with the URL of which it may be a copy.
+        place: the `ModelDir` that represents the directory, including the URL of which it may be a copy.
         params: the params of the Estimator.
         evaluations: the evaluations of train_and_evaluate.
         seeing: the records of the features that training sees, if any.
