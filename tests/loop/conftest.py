@@ -65,7 +65,9 @@ def eval_input(data: SimpleNamespace) -> Callable[..., Any]:
 
 @pytest.fixture
 def make_estimator(tmp_path: Path) -> Callable[..., ec.Estimator]:
-    """Makes estimators of the linear model, in one model_dir unless told otherwise, without plugins' hooks."""
+    """Returns a function that makes estimators of the linear model, in one model_dir by default, without hooks of
+    plugins.
+    """
 
     def make(
         model_fn: Callable[..., Any] = linear_model_fn,
@@ -87,7 +89,7 @@ def make_estimator(tmp_path: Path) -> Callable[..., ec.Estimator]:
 
 
 class Recorder(ec.Hook):
-    """Notes every call with the step it is about."""
+    """Records every call and its step."""
 
     def __init__(self, name: str, log: list[Any], every: int = 1) -> None:
         self.label, self.log, self.every = name, log, every
@@ -113,17 +115,17 @@ class Recorder(ec.Hook):
 
 @pytest.fixture
 def recorder() -> type[Recorder]:
-    """The recording hook's class."""
+    """The class of the recording hook."""
     return Recorder
 
 
 def saved_steps(estimator: ec.Estimator) -> list[int]:
-    """Steps of the checkpoints of an estimator."""
+    """Returns the steps of the checkpoints of an estimator."""
     directory = Path(estimator.model_dir) / "checkpoints"
     return sorted(int(path.name) for path in directory.iterdir() if path.name.isdigit()) if directory.exists() else []
 
 
 @pytest.fixture
 def steps_saved() -> Callable[[ec.Estimator], list[int]]:
-    """The function that lists checkpointed steps."""
+    """The function that lists the steps of the checkpoints of an estimator."""
     return saved_steps

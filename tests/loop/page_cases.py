@@ -1,7 +1,7 @@
-"""Random calls of the three loops: hooks, inputs and numbers of steps a dispatch, and the log each of them leaves.
+"""Random calls of the three loops, with their hooks, inputs and steps per dispatch, and the log of each call.
 
-Nothing here imports the framework, so that the same cases run with any version of it: `record_page.py` recorded them
-with the version before the loops were written anew.
+This module does not import the framework, so that the same cases run with any version of it. `record_page.py` recorded
+them with the version before the loops were rewritten.
 """
 
 from __future__ import annotations
@@ -37,18 +37,18 @@ class FakeBatch(NamedTuple):
 
 
 class World:
-    """What one case shares: a clock, the dispatches made so far, and the log."""
+    """The shared state of one case: a clock, the dispatches made so far, and the log."""
 
     def __init__(self) -> None:
         self.now, self.made, self.log = 0.0, 0, list[Any]()
 
     def time(self) -> float:
-        """Takes the place of `time.monotonic` and `time.perf_counter`."""
+        """Replaces `time.monotonic` and `time.perf_counter`."""
         return self.now
 
 
 class Value:
-    """An output that is there `delay` dispatches after its own."""
+    """An output that is ready `delay` dispatches after its own dispatch."""
 
     def __init__(self, world: World, value: Any, delay: int) -> None:
         self._world, self._born, self._delay = world, world.made, delay
@@ -70,7 +70,9 @@ class Value:
 
 @dataclass(frozen=True, kw_only=True)
 class Ways:
-    """How one hook acts: its cadence, how late it may be called, what it follows, its clock, when it stops or fails."""
+    """The behaviour of one hook: its cadence, how late it may be called, what it follows, its clock, when it stops or
+    fails.
+    """
 
     number: int
     every: int | None
@@ -90,16 +92,16 @@ class Case:
     """One call.
 
     Attributes:
-        last: the step to stop at, None: the end of the input.
-        count: batches of the input; `odd`: those of another shape; `fails`: it ends by an error; `slow`: those that
-            take long to draw.
-        k: steps or batches a dispatch.
-        delay: dispatches until an output is there.
-        alone: False: as one process of several.
-        bad: the step whose loss is not finite, 0: none.
-        host: an evaluation with metrics that the host computes, from this batch on.
-        broken_off: the platform asks for a stop behind so many draws.
-        taken: predictions that the caller takes before closing, None: all.
+        last: the step to stop at. None means the end of the input.
+        count: the number of batches of the input. `odd`: those of another shape. `fails`: whether it ends with an
+            error. `slow`: those that take long to draw.
+        k: the steps or batches per dispatch.
+        delay: the number of dispatches until an output is ready.
+        alone: whether the process is the only one. False means one of several.
+        bad: the step whose loss is not finite. 0 means none.
+        host: the first batch of an evaluation from which the host computes metrics.
+        broken_off: the number of draws after which the platform requests a stop.
+        taken: the number of predictions that the caller reads before it closes the generator. None means all.
     """
 
     mode: str
@@ -120,7 +122,7 @@ class Case:
 
 
 def case_of(mode: str, seed: int) -> Case:
-    """The case of a number."""
+    """Returns the case with this number."""
     rng = random.Random(f"{mode} {seed}")
     train = mode == "train"
     last = rng.choice([None, rng.randrange(1, 300)]) if mode != "predict" else None
@@ -170,7 +172,7 @@ def _ways(rng: random.Random, number: int, *, train: bool, clocks: bool) -> Ways
 
 
 class Acts:
-    """What a hook of a case does, whatever the contract is called: the hooks of both versions are made of it."""
+    """The actions of a hook of a case, independent of the hook contract. The hooks of both versions are built on it."""
 
     def __init__(self, world: World, ways: Ways) -> None:
         self.world, self.ways = world, ways
@@ -218,7 +220,7 @@ class Acts:
 
 
 def batches(case: Case, world: World) -> Iterator[FakeBatch]:
-    """The input of a case."""
+    """Yields the input of a case."""
     for number in range(case.count):
         world.now += 0.05 if number in case.slow else 0.0
         shape = (2,) if number in case.odd else (1,)
@@ -229,18 +231,18 @@ def batches(case: Case, world: World) -> Iterator[FakeBatch]:
 
 
 class Carried:
-    """A state on the device, of which the loop reads the clock."""
+    """A state on the device. The loop reads only its clock."""
 
     def __init__(self, clock: Any) -> None:
         self.clock = clock
 
     def _replace(self, **_: Any) -> Carried:
-        """Without an optimizer's state, which it does not have."""
+        """Ignores the optimizer's state, because this state has none."""
         return self
 
 
 class Device:
-    """Computes what the programs of a case give: the loss is twice the batch's number."""
+    """Computes the results of the programs of a case: the loss is twice the number of the batch."""
 
     def __init__(self, case: Case, world: World, first_bad_at: int) -> None:
         self.case, self.world, self.index = case, world, first_bad_at
@@ -269,7 +271,7 @@ class Device:
 
 
 class Interruption:
-    """Asks for a stop behind so many draws."""
+    """Requests a stop after a number of draws."""
 
     def __init__(self, case: Case, world: World) -> None:
         self._world, self._behind = world, case.broken_off
@@ -281,7 +283,7 @@ class Interruption:
 
 
 class Summaries:
-    """A writer whose points wait to be looked after two more times."""
+    """A writer whose points need two more calls until they are written."""
 
     def __init__(self) -> None:
         self.asked = 0
@@ -292,13 +294,13 @@ class Summaries:
 
 
 def described(error: BaseException) -> list[Any]:
-    """An error with what its notes say behind the hook's name."""
+    """Describes an error, with the part of its notes after the name of the hook."""
     notes = [note.split(", ", 1)[-1] for note in getattr(error, "__notes__", ())]
     return ["error", type(error).__name__, str(error), notes]
 
 
 def digest(log: Any) -> str:
-    """A short name of a log."""
+    """Returns a digest of a log."""
     return hashlib.sha256(json.dumps(log, sort_keys=True).encode()).hexdigest()[:12]
 
 
@@ -306,7 +308,7 @@ Drive = Callable[[Case, World], Any]
 
 
 def log_of(drive: Drive, mode: str, seed: int) -> Any:
-    """Everything a case does, as JSON: the log, then what the call gave."""
+    """Returns everything that a case does, as JSON: the log, then the result of the call."""
     world = World()
     result = drive(case_of(mode, seed), world)
     return json.loads(json.dumps([*world.log, ["result", result]]))

@@ -1,9 +1,9 @@
-"""Records the logs of the loops as they were before they were written anew, one page each (commit 2061ba5).
+"""Records the logs of the loops as of commit 2061ba5, before the loops were rewritten.
 
     python tests/loop/record_page.py
 
-To be run in an environment that has estimator-core as of that commit; it writes `page_recording.json.gz` beside itself:
-a digest for each case and the full logs of a few. `test_page.py` compares.
+Run it in an environment that has estimator-core as of that commit. It writes `page_recording.json.gz` to its own
+folder, with a digest for each case and the full logs of a few. `test_page.py` compares them.
 """
 
 from __future__ import annotations
@@ -87,14 +87,14 @@ class Recorded(Hook):
 
 
 class Clocked(Recorded):
-    """One that has a clock: the loop looks at clocks only where a hook overrides `next_time`."""
+    """A hook with a clock. The loop reads clocks only if a hook overrides `next_time`."""
 
     def next_time(self) -> float | None:
         return self.acts.alarm
 
 
 class Decisions:
-    """Of a call: a signal, and where hooks had control."""
+    """The decisions of a call: whether a signal came, and the steps at which hooks had control."""
 
     def __init__(self, case: Case, world: World, runner: HookRunner) -> None:
         self._case, self._world, self._runner = case, world, runner
@@ -212,7 +212,7 @@ def drive_predict(case: Case, world: World) -> Any:
 
 
 def made(case: Case, world: World) -> Any:
-    """The run of a case and its hooks."""
+    """Returns the run of a case and its hooks."""
     run: Any = LoopRun(
         mode={"evaluate": "eval", "predict": "infer"}.get(case.mode, case.mode),
         estimator=None,
@@ -231,7 +231,7 @@ def made(case: Case, world: World) -> Any:
 
 
 def ended(runner: HookRunner, run: Any, loop: Any) -> list[Any]:
-    """What the loop gave, or its error; the hooks' states behind it."""
+    """Returns the result or the error of the loop, and then the states of the hooks."""
     error: BaseException | None = None
     try:
         result = loop()
@@ -244,7 +244,7 @@ def ended(runner: HookRunner, run: Any, loop: Any) -> list[Any]:
 
 @contextlib.contextmanager
 def faked(world: World) -> Any:
-    """The case's clock in place of the machine's."""
+    """Replaces the clock of the machine with that of the case."""
     for module in (train, dispatch):
         module.perf_counter = world.time
     hook_runner.time = SimpleNamespace(monotonic=world.time)

@@ -1,4 +1,4 @@
-"""Calls of a thread while another one trains the same Estimator: they work on the newest checkpoint."""
+"""Tests of calls in one thread while another thread trains the same Estimator. They work on the newest checkpoint."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from estimator_core.errors import CheckpointNotFoundError
 
 
 class PauseAfter(ec.Hook):
-    """Waits after a step, and reads a variable there, inside the training."""
+    """Pauses after a step and reads a variable there, inside the training."""
 
     def __init__(self, step: int) -> None:
         self.step = step
@@ -35,7 +35,7 @@ class PauseAfter(ec.Hook):
 
 
 class Training:
-    """A training in a thread, from `reached` on paused until the block ends."""
+    """A training in a thread. It is paused from `reached` until the block ends."""
 
     def __init__(self, estimator: ec.Estimator, input_fn: Callable[..., Any], pause: PauseAfter) -> None:
         self._pause, self._error = pause, None
@@ -58,7 +58,7 @@ class Training:
 
 
 def wait_for(estimator: ec.Estimator, step: int) -> None:
-    """Until a checkpoint of this step or a later one is there: its commit goes on beside the steps."""
+    """Waits for a checkpoint of this step or a later one, because its commit runs in parallel with the steps."""
     deadline = time.monotonic() + 60
     while (newest := estimator.latest_checkpoint()) is None or int(Path(newest).name) < step:
         assert time.monotonic() < deadline
@@ -76,7 +76,7 @@ def test_calls_work_on_the_newest_checkpoint(
         assert not np.array_equal(saved, pause.read)  # of step 15
         np.testing.assert_array_equal(estimator.get_variable_value("w"), saved)
         np.testing.assert_array_equal(estimator.variables["w"], saved)
-        with monkeypatch.context() as patch:  # what is asked for by name is read alone
+        with monkeypatch.context() as patch:  # only the variables requested by name are read
             patch.setattr(InferenceStates, "get", pytest.fail)
             np.testing.assert_array_equal(estimator.get_variable_value("b"), other.get_variable_value("b"))
             assert estimator.get_variable_names() == ["b", "w"]

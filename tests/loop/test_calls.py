@@ -1,4 +1,4 @@
-"""train, evaluate, predict: what their arguments mean, and what they return."""
+"""Tests of the arguments and results of train, evaluate and predict."""
 
 from __future__ import annotations
 
@@ -169,7 +169,7 @@ def test_predictions_that_are_not_as_many_as_examples_are_refused(
 
 
 def test_keys_of_predictions_may_be_pairs_and_none_asks_for_all(tmp_path: Path) -> None:
-    """A head of several heads has predictions by (head, key)."""
+    """A head made of several heads names its predictions by (head, key)."""
 
     def model_fn(features: Any, labels: Any, mode: str) -> ec.EstimatorSpec:
         y = features["x"] * ec.get_variable("w", (), jax.nn.initializers.ones)
@@ -305,7 +305,7 @@ def test_the_run_is_recorded(make_estimator: Any, train_input: Any) -> None:
 
 
 def test_hyperparameters_of_any_library_are_recorded_by_name(make_estimator: Any, train_input: Any) -> None:
-    """The core knows no HParams: what has `values()` and `to_json()` is taken for one."""
+    """The core has no HParams class: any object with `values()` and `to_json()` is treated as one."""
 
     class Parameters(types.SimpleNamespace):
         def values(self) -> dict[str, Any]:
@@ -327,7 +327,7 @@ def test_hyperparameters_of_any_library_are_recorded_by_name(make_estimator: Any
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True, kw_only=True)
 class Smallest:
-    """A metric for which zeros are no beginning."""
+    """A metric whose initial value must not be zeros."""
 
     value: Any
 
@@ -339,7 +339,7 @@ class Smallest:
 
 
 def with_metric(make: Any) -> Any:
-    """A model_fn with one metric, made of the features."""
+    """Returns a model_fn with one metric of the features."""
 
     def model_fn(features: Any, labels: Any, mode: str, params: Any) -> ec.EstimatorSpec:
         loss = jnp.mean((features["x"] @ ec.get_variable("w", (3,)) - labels) ** 2)

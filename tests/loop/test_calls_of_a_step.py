@@ -1,7 +1,7 @@
-"""How many functions of the core a step calls that nobody wants to see.
+"""Tests of the number of functions of the core that a step calls when no hook observes it.
 
-Beside kernels each takes several times as long as by itself. On a machine with other work, that is what the loop loses
-to one written by hand.
+While kernels run, each call takes several times as long as on an idle machine. On a busy machine, these calls are the
+cost of the loop compared with a loop written by hand.
 """
 
 from __future__ import annotations
@@ -34,12 +34,13 @@ def model_fn(features: Any, labels: Any, mode: str) -> ec.EstimatorSpec:
 
 
 def calls_of_a_step(tmp_path: Path, element: Any, *, evaluation: bool = False) -> float:
-    """Calls of functions of the core, and resumptions of its generators, on average; the input is a plain generator.
+    """Returns the average number of calls of functions of the core and resumptions of its generators per step. The
+    input is a plain generator.
 
     Args:
-        tmp_path: the model_dir.
-        element: every batch.
-        evaluation: whether to count those of a batch of an evaluation.
+        tmp_path: the folder used as model_dir.
+        element: the element that the input yields as every batch.
+        evaluation: whether to count the calls per batch of an evaluation.
     """
     calls = 0
 
@@ -56,7 +57,7 @@ def calls_of_a_step(tmp_path: Path, element: Any, *, evaluation: bool = False) -
             yield element
 
     config = ec.RunConfig(model_dir=str(tmp_path), save_checkpoints_steps=None, save_checkpoints_secs=None, **QUIET)
-    forget_shared()  # a step that another Estimator has compiled costs one call more
+    forget_shared()  # a step that another Estimator compiled costs one more call
     try:
         if evaluation:
             estimator = ec.Estimator(model_fn, config=config).train(lambda: [element], steps=1)
@@ -79,13 +80,15 @@ def test_a_step_nobody_wants_to_see_takes_few_calls(tmp_path: Path, element: Any
 
 
 def test_a_batch_of_an_evaluation_nobody_wants_to_see_takes_few_calls(tmp_path: Path) -> None:
-    # Besides: the step, whether its shapes are those of the batch before, and whether the platform wants a stop.
+    # Also the step, the comparison of its shapes with the previous batch, and the check for a stop by the platform.
     assert 1 <= calls_of_a_step(tmp_path, (FLOAT, INT), evaluation=True) <= 10
 
 
 @pytest.mark.parametrize("good", [0, 1, 30])
 def test_an_error_of_the_input_is_raised_although_a_stop_was_requested(tmp_path: Path, good: int) -> None:
-    """A stop that comes with the error of the input, as when a platform ends all processes, does not hide it."""
+    """A stop request that arrives together with an error of the input does not hide the error. This happens when a
+    platform ends all processes.
+    """
     runs: list[ec.Run] = []
 
     class Holds(ec.Hook):

@@ -1,4 +1,4 @@
-"""A training may carry a table in a form of its access's own. Everybody else sees the table."""
+"""Tests of tables that a training carries in a form defined by their access. All other code sees the plain table."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ WHOLE, SHAPE = WholeTable(), (6, 2)
 
 
 class Owing(NamedTuple):
-    """A table, and what is to be added to it."""
+    """A table and the updates that are still to be added to it."""
 
     table: jax.Array
     owed: jax.Array
@@ -33,7 +33,7 @@ class Owing(NamedTuple):
 
 
 class Late:
-    """Its arrays change only when they are settled."""
+    """An access whose arrays change only when they are settled."""
 
     def __init__(self) -> None:
         self.settlements = 0

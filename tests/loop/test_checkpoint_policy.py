@@ -1,4 +1,4 @@
-"""A checkpoint policy of a plugin decides when to save, and the Checkpointer does the rest."""
+"""Tests of checkpoint policies of plugins: they decide when to save, and the Checkpointer does the rest."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ CALLS: list[Any] = []
 
 
 class Doubling(CheckpointPolicy):
-    """Saves at powers of two; remembers where, and tells what it is asked."""
+    """Saves at powers of two, keeps the saved steps as its state, and records the calls it receives."""
 
     def __init__(self) -> None:
         self.seen: list[int] = []
@@ -58,7 +58,7 @@ class Told(CheckpointPolicy):
 
 
 class Late(Doubling):
-    """Would be called late, if that counted."""
+    """Declares that it may be called late, which has no effect for a policy."""
 
     def next_step(self, step: int) -> Any:
         return Wake(step=super().next_step(step), within=1)

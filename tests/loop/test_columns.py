@@ -1,4 +1,4 @@
-"""Small features of a batch reach the training program in one matrix, and nobody notices."""
+"""Tests of small features that reach the training program in one matrix, without a visible difference."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def model_fn(features: Any, labels: Any, mode: str) -> Any:
 
 
 def trained(model_dir: Any, **config: Any) -> dict[str, np.ndarray]:
-    """Two epochs, whose last batch is short, and another call."""
+    """Trains for two epochs, whose last batch is short, and then in another call."""
     settings = ec.RunConfig(model_dir=str(model_dir), tf_random_seed=1, default_hooks=False, **config)
     estimator = ec.Estimator(model_fn, config=settings)
     source = ec.inputs.numpy_input_fn(X, Y, batch_size=16, num_epochs=3, shuffle=True, seed=1)
@@ -116,7 +116,7 @@ def test_features_of_more_axes_are_taken_apart_as_they_were(shape: Any) -> None:
 
 
 def concatenating(features: Any, labels: Any, mode: str) -> Any:
-    """What an `input_layer` made: columns [rows, 1] and embeddings beside each other."""
+    """Concatenates columns [rows, 1] and embeddings, as an `input_layer` does."""
     x = jnp.concatenate([value.reshape(value.shape[0], -1) for value in features.values()], axis=1)
     logits = (x @ ec.get_variable("w", (x.shape[1], 1), jax.nn.initializers.normal(0.1)))[:, 0]
     return ec.EstimatorSpec(mode, loss=jnp.mean((logits - labels) ** 2), train_op=optax.adam(0.01))
@@ -137,7 +137,7 @@ def test_training_has_the_bits_of_separate_features_of_more_axes(tmp_path: Any, 
 
 
 class Lengths:
-    """Four features that are equally long in the first batch, and in no other."""
+    """Four features whose lengths are equal only in the first batch."""
 
     input_options = ec.inputs.InputOptions(varying_shapes=True)
 

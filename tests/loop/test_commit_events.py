@@ -1,4 +1,4 @@
-"""`estimator_checkpoint_saved`: told of each committed checkpoint, once it is committed, also when the run fails."""
+"""Tests of `estimator_checkpoint_saved`: it is called once for each committed checkpoint, even if the run fails."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Crash(ec.Hook):
 
 
 class Wait(ec.Hook):
-    """Sleeps at each step until `of` is set, or `most` steps have passed: for a commit in the background."""
+    """Sleeps at each step until `of` is set or `most` steps have passed, so that a background commit can finish."""
 
     def __init__(self, of: threading.Event, most: int) -> None:
         self.of, self.most = of, most
@@ -45,13 +45,13 @@ class Wait(ec.Hook):
 
 @pytest.fixture
 def told() -> list[tuple[int, int]]:
-    """(step told of, step of the run then) of each event."""
+    """The list of events, each as (announced step, step of the run at that time)."""
     return []
 
 
 @pytest.fixture
 def make_observed(tmp_path: Path) -> Callable[..., ec.Estimator]:
-    """Makes an estimator whose only plugin calls a function with what it is told."""
+    """Makes an estimator whose only plugin passes each event to a function."""
 
     def make(observe: Callable[..., None], model_dir: Path | None = None) -> ec.Estimator:
         observer = SimpleNamespace(ESTIMATOR_PLUGIN_API=(1, 0), estimator_checkpoint_saved=observe)
@@ -66,7 +66,7 @@ def make_observed(tmp_path: Path) -> Callable[..., ec.Estimator]:
 
 @pytest.fixture
 def observed(make_observed: Callable[..., ec.Estimator], told: list[tuple[int, int]]) -> Callable[..., ec.Estimator]:
-    """Makes estimators whose events are noted in `told`."""
+    """Returns a function that makes estimators whose events are recorded in `told`."""
 
     def note(run: Any, step: int, path: str) -> None:
         assert (Path(path) / "manifest.json").exists(), "told of a checkpoint that is not there"

@@ -1,4 +1,4 @@
-"""`RunConfig(compile_cache=...)`: a second process finds the programs of the first."""
+"""Tests of `RunConfig(compile_cache=...)`: a second process finds the programs of the first."""
 
 import json
 import os
@@ -30,7 +30,7 @@ print(json.dumps(found | {"directory": jax.config.jax_compilation_cache_dir}))
 
 @pytest.fixture
 def run(tmp_path):
-    """Runs the program in a process of its own: `run(config arguments, environment)`."""
+    """Returns `run(config arguments, environment)`, which runs the program in a separate process."""
 
     def start(arguments, **environment):
         own = {
@@ -53,7 +53,7 @@ def test_the_second_process_compiles_nothing_anew(run, tmp_path):
     assert first["hits"] == 0 < first["misses"]
     assert (second["hits"], second["misses"]) == (first["misses"], 0)
     assert second["directory"].startswith(str(tmp_path / "user" / "estimator" / "compiled"))
-    assert Path(second["directory"]).stat().st_mode & 0o077 == 0  # others could put code there
+    assert Path(second["directory"]).stat().st_mode & 0o077 == 0  # other users could write code there
 
 
 @pytest.mark.slow

@@ -1,4 +1,4 @@
-"""`RunConfig(components=...)`: who takes a role of the core's own components."""
+"""Tests of `RunConfig(components=...)`, which selects the component for a role of the core."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def make(tmp_path: Path, plugins: Plugins) -> Callable[..., ec.Estimator]:
 def test_the_defaults_are_components_of_the_core(make: Any, train_input: Any, plugins: Plugins, caplog: Any) -> None:
     caplog.set_level("INFO", logger="estimator_core")
     make().train(train_input, max_steps=5)
-    assert MADE == []  # a plugin's component of the name of a default takes no role by itself
+    assert MADE == []  # a plugin's component with the name of a default does not take the role automatically
     used = [(row["name"], row["distribution"]) for row in plugins.used() if row["kind"] == "hook"]
     assert used == [
         (name, "estimator-core") for name in ("logging_tensor", "nan_tensor", "step_counter", "summary_saver")
@@ -101,7 +101,7 @@ def test_a_plugins_hook_takes_a_role_by_name(make: Any, train_input: Any, caplog
     caplog.set_level("INFO", logger="estimator_core")
     names = {"log": "acme_log", "step_counter": "acme_counter", "summary_saver": "acme_plain"}
     make(components=names).train(train_input, max_steps=5)
-    # each with those of the role's arguments that it takes
+    # each receives the arguments of the role that it accepts
     assert MADE == [("counter", {"every_n_steps": 5}), ("plain", {}), ("log", {"every_n_iter": 5})]
     assert "loss = " not in caplog.text
 

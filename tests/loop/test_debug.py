@@ -1,4 +1,4 @@
-"""Divergence: noticed, named, and never saved; debug mode names the first bad value."""
+"""Tests of divergence: it is detected, named and never saved, and debug mode names the first bad value."""
 
 from __future__ import annotations
 
@@ -23,12 +23,14 @@ def test_a_bad_loss_stops_with_its_step_and_is_not_saved(
     assert steps_saved(estimator) == [0]
     again = make_estimator(params={}).train
     with pytest.raises(ec.EstimatorError, match="seen"):
-        again(train_input, max_steps=30)  # another model: refused with the variable that differs
+        again(train_input, max_steps=30)  # another model is refused, with the name of the variable that differs
 
 
 @pytest.mark.parametrize("k", [1, 5])
 def test_the_step_is_exact_between_looks(make_estimator: Any, train_input: Any, k: int) -> None:
-    """The look notices it: the save of the last step would say that its checkpoint is not written."""
+    """The check detects the divergence. If the save of the last step did, its message would mention the missing
+    checkpoint.
+    """
     noticed = r"loss is not finite at step 37\. The newest checkpoint is from before it"
     with pytest.raises(NanLossDuringTrainingError, match=noticed) as raised:
         make_estimator(params={"poison_after": 37}, save_checkpoints_steps=1000, steps_per_dispatch=k).train(

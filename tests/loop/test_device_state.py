@@ -1,4 +1,4 @@
-"""The state of an Estimator: which version it is, and what one process of several may read of it."""
+"""Tests of the state of an Estimator: its version, and what one process of several may read of it."""
 
 from pathlib import Path
 from types import SimpleNamespace

@@ -1,4 +1,4 @@
-"""A run is killed after its last save and before its end: the next one makes no step, and ends it."""
+"""Tests of runs killed after their last save and before their end. The next call runs no step and ends the run."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ from tests.loop.conftest import linear_model_fn
 
 
 def copy_as_killed(model_dir: Path, target: Path, *, marked: bool = True) -> None:
-    """What a kill at this moment leaves, once the last checkpoint is there.
+    """Copies the state that a kill at this moment leaves, after the last checkpoint is written.
 
     Args:
-        model_dir: of the run.
-        target: of the copy.
-        marked: whether the last checkpoint says that it is.
+        model_dir: the model_dir of the run.
+        target: the path of the copy.
+        marked: whether the last checkpoint is marked as the last one.
     """
     deadline = time.monotonic() + 60
     while time.monotonic() < deadline:
-        with contextlib.suppress(CheckpointError, shutil.Error):  # older checkpoints are being deleted
+        with contextlib.suppress(CheckpointError, shutil.Error):  # older checkpoints are deleted at the same time
             newest = ec.latest_checkpoint(str(model_dir))
             if newest is not None and ("ending" in read_manifest(Path(newest)).extras) is marked:
                 shutil.rmtree(target, ignore_errors=True)
@@ -45,7 +45,7 @@ def copy_as_killed(model_dir: Path, target: Path, *, marked: bool = True) -> Non
 
 
 class Ends(ec.Hook):
-    """Notes steps and ends, remembers how many steps it has seen, and copies the model_dir as a kill leaves it."""
+    """Records steps and ends, counts steps in its state, and copies the model_dir as a kill leaves it."""
 
     def __init__(self, copy_to: Path | None = None, stop_at: int | None = None, *, marked: bool = True) -> None:
         self.copy_to, self.stop_at, self.marked = copy_to, stop_at, marked
@@ -75,7 +75,7 @@ class Ends(ec.Hook):
 
 
 class FinalOnly:
-    """An exporter that notes its calls, and copies the model_dir at one."""
+    """An exporter that records its calls and copies the model_dir at one of them."""
 
     name = "noted"
 
@@ -89,13 +89,13 @@ class FinalOnly:
 
 
 def ended(model_dir: Path) -> tuple[int, str] | None:
-    """How the journal says that the run has ended."""
+    """Returns the end of the run as recorded in the journal."""
     lineage = lineage_of(model_dir)
     assert lineage is not None
     return None if lineage.ended is None else (lineage.ended.step, lineage.ended.reason)
 
 
-#: How a call ends: its arguments, the step at which the hook stops it, and its last step with the reason.
+#: The ways a call ends: its arguments, the step at which the hook stops it, and its last step with the reason.
 ENDS = {
     "max_steps": ({"max_steps": 7}, None, (7, "reached step 7")),
     "a hook": ({"max_steps": 20}, 6, (6, "the rule says so")),
@@ -122,7 +122,7 @@ def test_the_next_call_ends_what_a_killed_one_has_left(
         assert ended(directory) == ended(whole) == last
         assert audit(directory).findings == ()
         assert ec.latest_checkpoint(str(directory)) == str(directory / "checkpoints" / str(last[0]))
-    for each in (estimator, unbroken):  # the next call goes on at the next example
+    for each in (estimator, unbroken):  # the next call continues at the next example
         each.train(train_input, steps=1)
     assert estimator.variables["w"].tobytes() == unbroken.variables["w"].tobytes()
 
@@ -142,7 +142,7 @@ def test_a_call_that_has_ended_does_not_end_again(
             shutil.copytree(model_dir, begun, ignore=shutil.ignore_patterns("run.lock", ".draft-*"))
 
     make_estimator().train(train_input, hooks=[Begins()], max_steps=20)
-    assert ended(begun) is None  # another call has begun, and was killed before its first save
+    assert ended(begun) is None  # another call began and was killed before its first save
     hook = Ends()
     make_estimator(model_dir=begun).train(train_input, hooks=[hook], max_steps=20)
     assert hook.ends == [(20, "reached step 20", 14)]
@@ -340,7 +340,7 @@ def test_what_hooks_do_before_the_last_save_is_made_up_for(
     assert metrics["loss"] > 1000
     assert exporter.calls == [(7, True)]
     assert ended(Path(estimator.model_dir)) == (7, "reached step 7")
-    run()  # there is nothing left to do but one more evaluation and export
+    run()  # only one more evaluation and export is left to do
     assert calls.count("before_last_save") == 1
 
 

@@ -1,4 +1,4 @@
-"""`EvalSpec(every_steps=...)`: evaluations that need no checkpoint."""
+"""Tests of `EvalSpec(every_steps=...)`: evaluations that need no checkpoint."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from estimator_core.errors import ArgumentError, PreemptedError
 
 
 class Exporter:
-    """Notes its calls."""
+    """Records its calls."""
 
     name = "e"
 
@@ -41,7 +41,7 @@ def recorded(estimator: ec.Estimator) -> list[int]:
 
 @pytest.fixture
 def make(make_estimator: Any) -> Any:
-    """An estimator with a checkpoint every ten steps."""
+    """Makes an estimator that saves a checkpoint every ten steps."""
     return lambda **config: make_estimator(save_checkpoints_steps=10, **config)
 
 
@@ -90,7 +90,7 @@ def test_throttle_holds_between_checkpoints_too(make: Any, train_input: Any, eva
 
 
 class StopsAt(ec.Hook):
-    """Breaks a run at a step: in its first evaluation there, or behind it."""
+    """Breaks a run at a step: in its first evaluation there, or after it."""
 
     def __init__(self, step: int) -> None:
         self.step = step
@@ -115,7 +115,7 @@ def test_a_failing_evaluation_loses_nothing(make: Any, train_input: Any, eval_in
 
 
 class Interrupts(ec.Hook):
-    """Asks for a stop, as the platform does, in the evaluation of a step."""
+    """Requests a stop in the evaluation of a step, as the platform does."""
 
     def __init__(self, step: int) -> None:
         self.step = step
@@ -197,7 +197,7 @@ def test_what_is_evaluated_between_keeps_no_checkpoint_from_its_exports(
 
 
 class StopAt(ec.Hook):
-    """Asks for a stop at a step."""
+    """Requests a stop at a step."""
 
     def __init__(self, step: int) -> None:
         self.step = step
@@ -241,7 +241,7 @@ def test_only_what_was_broken_off_is_made_up_for(make: Any, train_input: Any, ev
 
 
 class Dies(ec.Hook):
-    """Ends the run with an error at a step, and so without a checkpoint of it."""
+    """Ends the run with an error at a step, so that no checkpoint of this step exists."""
 
     def __init__(self, step: int) -> None:
         self.step = step
@@ -275,7 +275,7 @@ def test_results_without_a_checkpoint_can_be_left_out(make: Any, train_input: An
 
 
 class Evaluates(ec.Hook):
-    """Evaluates at every third step, as a hook of a user may, and moves the weights behind it at one step."""
+    """Evaluates at every third step, as a hook of a user may. At one step it then changes the weights."""
 
     def __init__(self, input_fn: Any, moves_at: int | None = None) -> None:
         self.input_fn, self.moves_at = input_fn, moves_at
@@ -304,7 +304,7 @@ def test_a_result_of_the_very_values_a_checkpoint_holds_is_one_of_it(
 
 
 class RecordedAtSaves(ec.CheckpointListener):
-    """Notes the steps evaluated when each checkpoint is about to be saved."""
+    """Records the steps that are evaluated before each checkpoint is saved."""
 
     def __init__(self, eval_dir: str) -> None:
         self.eval_dir = eval_dir

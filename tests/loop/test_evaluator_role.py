@@ -1,4 +1,4 @@
-"""Evaluation in a process of its own: when it looks, what it passes over, when it ends (fault 16)."""
+"""Tests of evaluation in a separate process: when it checks, what it skips, and when it ends (fault 16)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from estimator_core.errors import CheckpointNotFoundError
 
 
 class Clock:
-    """A clock that sleeping moves; at times, somebody trains on."""
+    """A clock that advances by sleeping. At given times, the training continues."""
 
     def __init__(self, events: dict[float, Any]) -> None:
         self.now, self.events = 0.0, events
@@ -39,7 +39,7 @@ def test_delay_throttle_and_the_last_step(make_estimator: Any, train_input: Any,
     evaluator = make_estimator()
     spec = ec.EvalSpec(watched_input, start_delay_secs=100, throttle_secs=60)
     results = evaluate_continuously(evaluator, [spec], max_steps=12, sleep=clock.sleep, clock=clock)
-    # step 6 is replaced by step 9 before the sixty seconds are over; the last step is evaluated whenever it comes
+    # step 9 replaces step 6 within the sixty seconds, and the last step is evaluated at any time
     assert sorted(ec.read_eval_metrics(evaluator.eval_dir())) == [3, 9, 12]
     assert began[0] == 100.0
     assert all(later - sooner >= 60 for sooner, later in itertools.pairwise(began))
@@ -50,7 +50,7 @@ def test_delay_throttle_and_the_last_step(make_estimator: Any, train_input: Any,
 def test_a_checkpoint_that_the_trainer_deletes_is_passed_over(
     make_estimator: Any, train_input: Any, eval_input: Any, caplog: pytest.LogCaptureFixture, name: str
 ) -> None:
-    """Evaluations that are slower than saves always come to the oldest checkpoint, which is deleted next."""
+    """If evaluations are slower than saves, the evaluator is always at the oldest checkpoint, which is deleted next."""
     trainer = make_estimator(keep_checkpoint_max=1)
     trainer.train(train_input, steps=3)
 
@@ -69,7 +69,7 @@ def test_a_checkpoint_that_the_trainer_deletes_is_passed_over(
 def test_a_checkpoint_of_another_run_that_an_exporter_misses_is_an_error(
     make_estimator: Any, train_input: Any, eval_input: Any
 ) -> None:
-    """The checkpoint that is evaluated is there: none is passed over as deleted."""
+    """The evaluated checkpoint exists, so it is not skipped as deleted."""
 
     class Distilled:
         name = "distilled"

@@ -1,4 +1,4 @@
-"""`Estimator.first_batch`: what training would draw first, and nothing else happens."""
+"""Tests of `Estimator.first_batch`: it returns the batch that training would draw first, without side effects."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def test_hooks_begin_before_the_first_batch_is_drawn(make_estimator: Any) -> Non
 
 
 def test_it_is_the_batch_that_training_draws(make_estimator: Any, train_input: Any) -> None:
-    """Transforms of the estimator come first, then what hooks declare."""
+    """Transforms of the estimator run first, then those that hooks declare."""
 
     class Twice:
         name, version = "twice", 1
@@ -98,7 +98,7 @@ def test_what_cannot_be_used_is_refused(make_estimator: Any, train_input: Any) -
 
 
 def test_a_hook_of_the_spec_comes_too_late_to_change_batches(make_estimator: Any, train_input: Any) -> None:
-    """It begins when the first batch has been drawn: the others would be changed, or none, and nobody would know."""
+    """It begins after the first batch is drawn. Otherwise only later batches, or none, would be silently changed."""
 
     class AddOne(ec.Hook):
         def begin(self, run: Any) -> None:

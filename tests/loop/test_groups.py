@@ -1,5 +1,5 @@
-"""Several batches of an evaluation or of predictions in one dispatch: the same results, and hooks see what they asked
-for.
+"""Tests of several batches of an evaluation or of predictions in one dispatch. Results are the same, and hooks receive
+what they requested.
 """
 
 from __future__ import annotations
@@ -42,20 +42,20 @@ def model_fn(features: Any, labels: Any, mode: str, params: Any) -> ec.Estimator
 
 @pytest.fixture(autouse=True)
 def tries_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """ "auto" does not wait until a program has run for half a second."""
+    """Makes "auto" try groups at once, before a program has run for half a second."""
     monkeypatch.setattr(tuning, "_TRIAL_SECONDS", 0.0)
-    monkeypatch.setattr(tuning, "SLOW_STEP_SECONDS", 60.0)  # however busy the machine is
+    monkeypatch.setattr(tuning, "SLOW_STEP_SECONDS", 60.0)  # regardless of the load of the machine
 
 
 @pytest.fixture
 def choices(caplog: Any) -> Any:
-    """What the log says of each trial."""
+    """Returns the log lines about the trials."""
     caplog.set_level(logging.INFO, "estimator_core")
     return lambda: [line for line in caplog.messages if line.startswith("Batches per dispatch:")]
 
 
 def batches(data: Any, sizes: list[int]) -> Any:
-    """Batches of these sizes, each from another place of the data."""
+    """Yields batches of these sizes, each from another place of the data."""
 
     def make() -> Iterator[Any]:
         for number, size in enumerate(sizes):
@@ -66,7 +66,7 @@ def batches(data: Any, sizes: list[int]) -> Any:
 
 
 class Recorder(ec.Hook):
-    """Asks for every `every`-th batch and keeps what it saw."""
+    """Requests every `every`-th batch and keeps what it received."""
 
     def __init__(self, every: int) -> None:
         self.every, self.seen = every, list[tuple[int, int, float]]()
@@ -79,7 +79,7 @@ class Recorder(ec.Hook):
 
 
 class Listener(ec.Hook):
-    """Wants the loss of every batch."""
+    """Requests the loss of every batch."""
 
     def __init__(self) -> None:
         self.losses: list[float] = []
@@ -120,7 +120,7 @@ def test_predictions_are_the_same_rows_in_order(trained: Any, data: Any, sizes: 
 
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory: pytest.TempPathFactory, data: Any) -> Any:
-    """One trained model, for each number of batches a dispatch."""
+    """One trained model, for each number of batches per dispatch."""
     directory, made = tmp_path_factory.mktemp("trained"), dict[Any, ec.Estimator]()
 
     def of(k: Any) -> ec.Estimator:
@@ -234,7 +234,7 @@ def test_large_batches_go_one_by_one(
 def test_groups_are_asked_for_by_a_number(
     make_estimator: Any, train_input: Any, data: Any, k: int, dispatches: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The first batch comes by itself, then two groups, then nine that do not fill a third."""
+    """The first batch runs alone, then two groups, then nine batches that do not fill a third group."""
     make_estimator().train(train_input, steps=5)
     estimator, calls = make_estimator(batches_per_dispatch=k), list[int]()
     step = type(estimator._programs.predict_step(estimator._devices))
@@ -248,7 +248,7 @@ def test_groups_are_asked_for_by_a_number(
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True, kw_only=True)
 class Half:
-    """A total of bfloat16 that becomes one of float32."""
+    """A total that starts as bfloat16 and becomes float32."""
 
     total: Any
 
@@ -260,7 +260,7 @@ class Half:
 
 
 def custom(metrics: Any, touch: Any = lambda value: None) -> Any:
-    """A model with these metrics of its features, that calls `touch` in each mode."""
+    """Returns a model_fn with these metrics of its features. It calls `touch` in each mode."""
 
     def model(features: Any, labels: Any, mode: str, params: Any) -> ec.EstimatorSpec:
         predictions = features["x"] @ ec.get_variable("w", (3,), jax.nn.initializers.normal(1.0))
@@ -356,7 +356,7 @@ def test_batches_of_shapes_that_were_not_tried_go_one_by_one(
 
 
 class Clock:
-    """Takes the place of `perf_counter`; stands still unless it is moved."""
+    """Replaces `perf_counter`. It advances only when it is moved."""
 
     now = 0.0
 
@@ -366,7 +366,7 @@ class Clock:
 
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
-    """The clock of groups and of their drawing."""
+    """Replaces the clock of groups and of their input."""
     clock = Clock()
     for module in (tuning, batches_module):
         monkeypatch.setattr(module, "perf_counter", clock)
@@ -374,7 +374,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
 
 
 def taking(clock: Clock, seconds: Callable[[int], float], source: Any) -> Callable[[], Iterator[Any]]:
-    """The batches of an input, each of which takes a while to draw."""
+    """Yields the batches of an input, each of which takes some time to draw."""
 
     def make() -> Iterator[Any]:
         for number, batch in enumerate(source()):
@@ -419,7 +419,7 @@ def test_an_input_that_becomes_slow_is_not_waited_for(
 
 
 class StopsAt(ec.Hook):
-    """Asks for a stop at a batch, or in one of the calls before the first."""
+    """Requests a stop at a batch, or in one of the calls before the first batch."""
 
     def __init__(self, when: int | str) -> None:
         self.when = when
@@ -458,7 +458,7 @@ def test_a_stop_before_the_first_batch(make_estimator: Any, train_input: Any, da
 
 
 class Clocked(ec.Hook):
-    """Its time has come from the beginning on; notes the batches at which it is called."""
+    """A hook whose clock is due from the start. It records the batches at which it is called."""
 
     def __init__(self) -> None:
         self.called: list[int] = []
@@ -522,8 +522,8 @@ print("the same")
 def test_auto_keeps_single_batches_where_a_group_changes_bits(
     make_estimator: Any, train_input: Any, data: Any, monkeypatch: pytest.MonkeyPatch, choices: Any
 ) -> None:
-    """Each trace of this model gives other numbers, so that the program of a group differs from that of one batch."""
-    monkeypatch.setattr(tuning, "_WORTH_IT", 0.0)  # however long a group takes
+    """Each trace of this model computes other numbers, so the program of a group differs from that of one batch."""
+    monkeypatch.setattr(tuning, "_WORTH_IT", 0.0)  # regardless of how long a group takes
     traces = itertools.count(1)
 
     def traced_model_fn(features: Any, labels: Any, mode: str, params: Any) -> ec.EstimatorSpec:

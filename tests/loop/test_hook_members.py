@@ -1,4 +1,4 @@
-"""A hook that uses a reserved name wrongly is refused: a class when it is defined, an object before it is called."""
+"""Tests of hooks that misuse a reserved name: a class is refused when it is defined, an object before it is called."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def test_a_method_that_never_runs_is_refused(hook: ec.Hook, words: str) -> None:
 
 
 def test_a_mock_of_a_listener_or_an_exporter_is_taken() -> None:
-    """`inspect` says of each method of such a mock that it is async, and that it has a yield."""
+    """`inspect` reports each method of such a mock as async and as a generator."""
     listener = create_autospec(ec.CheckpointListener, instance=True)
     assert check_listeners([listener]) == (listener,)
     exporter = create_autospec(ec.export.Exporter, instance=True)

@@ -1,4 +1,4 @@
-"""What a hook remembers comes back if, and only if, its call goes on with an interrupted one."""
+"""Tests of the state of hooks: it is restored if, and only if, the call continues an interrupted one."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Count(ec.Hook):
 
 
 class Patience(ec.Hook):
-    """Stops after ten steps, over restarts."""
+    """Stops after ten steps, counted across restarts."""
 
     def __init__(self) -> None:
         self.waited = 0

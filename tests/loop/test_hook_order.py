@@ -1,4 +1,4 @@
-"""When hooks and listeners are called."""
+"""Tests of the order in which hooks and listeners are called."""
 
 from __future__ import annotations
 
@@ -139,7 +139,7 @@ def test_end_runs_for_all_and_the_error_says_where(
     assert ended == (["first"] if method == "begin" else ["first", "last"])
     assert any("hook Failing" in note and method in note and "step" in note for note in raised.value.__notes__)
     assert len([note for note in raised.value.__notes__ if "hook Failing" in note]) == 1
-    # nothing is left locked; only where `end` itself failed had the run come far enough to save
+    # no lock remains; the run had saved only if `end` itself failed
     assert make_estimator().train(train_input, steps=1).stop_reason == f"reached step {3 if method == 'end' else 1}"
 
 

@@ -1,4 +1,4 @@
-"""Hooks that only read outputs are called while the device goes on, as late as they allow."""
+"""Tests of hooks that only read outputs: they are called while the device continues, as late as they allow."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ from estimator_core.testing import tiny_estimator, tiny_input_fn
 
 @pytest.fixture(autouse=True)
 def drawing_takes_no_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Hooks do not wait for a slow input, and on a busy machine a draw may be slow."""
+    """Makes drawing a batch take no time, because hooks do not wait for a slow input and a busy machine may be slow."""
     monkeypatch.setattr(batches_module, "perf_counter", lambda: 0.0)
 
 
 class Every(ec.Hook):
-    """Notes its step, what it read there, and how far the run was."""
+    """Records its step, the values it read there, and the current step of the run."""
 
     def __init__(self, every: int, within: int, log: list[Any]) -> None:
         self.every, self.within, self.log = every, within, log
@@ -60,7 +60,7 @@ class Every(ec.Hook):
 
 
 class Loss:
-    """A loss that the device has when it is `behind` dispatches further, or when somebody waits for it."""
+    """A loss that is ready `behind` dispatches later, or when the host waits for it."""
 
     dispatched = 0
 
@@ -72,7 +72,7 @@ class Loss:
         return Loss.dispatched >= self.number + self.behind
 
     def block_until_ready(self) -> None:
-        """The loop's own limit is no matter here."""
+        """Ignores the limit of the loop."""
 
     def __getitem__(self, index: int) -> np.ndarray:
         return np.asarray(self.value[index])
@@ -82,7 +82,7 @@ class Loss:
 
 
 class Run:
-    """What the loop and the hooks need of a run."""
+    """The parts of a run that the loop and the hooks need."""
 
     mode = "train"
 
@@ -97,7 +97,7 @@ class Run:
 
 
 class Batch:
-    """One without content."""
+    """A batch without content."""
 
     features = np.zeros(1)
     labels = weights = position = None
@@ -157,9 +157,9 @@ def test_a_hook_that_waits_sees_its_own_steps(k: int, behind: int) -> None:
     assert [step for _, step, _, _ in calls] == [1, 20, 40, 60, 80, 100]
     assert [loss for _, _, loss, _ in calls] == [1, 20, 40, 60, 80, 100]
     waited = [at - step for _, step, _, at in calls]
-    assert waited[-1] == 0  # at the last step somebody has to wait
+    assert waited[-1] == 0  # at the last step the loop has to wait
     assert all(0 <= steps <= 19 for steps in waited)
-    # as soon as the loss is there, and not before, except where the hook must not wait longer
+    # once the loss is ready and not earlier, unless the hook must not wait longer
     expected = min(behind * k, 19 // k * k)
     assert waited[1:-1] == [expected] * 4
 
@@ -207,7 +207,7 @@ def test_a_state_knows_of_every_step_before_it() -> None:
 
 
 def test_several_processes_call_hooks_at_once() -> None:
-    """What they agree on there must happen at the same step everywhere."""
+    """Decisions of several processes must take effect at the same step in all of them."""
     log: list[Any] = []
     drive([Every(10, 9, log)], steps=40, behind=1000, alone=False)
     assert [entry[3] - entry[1] for entry in log if entry[0] == 10] == [0] * 5
@@ -226,7 +226,7 @@ def test_an_error_of_a_hook_that_waited_names_its_step() -> None:
 
 
 def slow_model_fn(features: Any, labels: Any, mode: str, params: Any) -> Any:
-    """A step of milliseconds, so that the host is ahead; its loss is NaN at one step."""
+    """A model whose step takes milliseconds, so that the host runs ahead. Its loss is NaN at one step."""
     weights = ec.get_variable("w", (3,))
     seen = ec.get_variable("seen", (), jax.nn.initializers.zeros, trainable=False)
     if mode == ec.ModeKeys.TRAIN:
@@ -329,12 +329,12 @@ def test_points_that_wait_are_asked_for_again(
         return len(asked) % 3 == 0
 
     drive([Every(20, 0, [])], steps=30, behind=0, look_after=look_after)
-    # After the steps 1 and 20, three times each; where a step takes a millisecond, at every tenth one.
+    # After the steps 1 and 20, three times each. If a step takes a millisecond, at every tenth step.
     assert len(asked) == looks
 
 
 class AsksFor(ec.Hook):
-    """Wants control at given steps, and may be called late; notes where it was called."""
+    """Requests control at given steps and may be called late. It records the steps at which it was called."""
 
     def __init__(self, steps: list[int], within: int) -> None:
         self.steps, self.within = steps, within

@@ -1,4 +1,4 @@
-"""How far the host runs ahead of the device (trap 27)."""
+"""Tests of how far the host runs ahead of the device (trap 27)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from estimator_core._loop.train import train_loop
 
 
 class Device:
-    """Finishes one dispatch after another, each `seconds` after the one before, on a clock of its own."""
+    """A device with its own clock that finishes each dispatch `seconds` after the previous one."""
 
     def __init__(self, seconds: float) -> None:
         self.seconds, self.now, self.done = seconds, 0.0, 0
@@ -34,7 +34,7 @@ class Device:
 
 
 class Pending:
-    """A loss that is not computed yet; losses come in the order of their dispatches."""
+    """A loss that is not computed yet. Losses are finished in the order of their dispatches."""
 
     def __init__(self, device: Device, number: int) -> None:
         self._device, self._number = device, number
@@ -44,7 +44,7 @@ class Pending:
 
 
 class Run:
-    """What the loop needs of a run."""
+    """The parts of a run that the loop needs."""
 
     def __init__(self, last_step: int) -> None:
         self.step, self.last_step, self.stop_reason, self.time_spent = 0, last_step, None, TimeSpent()
@@ -67,7 +67,7 @@ class Batches:
 
 
 class Nobody:
-    """No hook; steps are calm ones, or none is."""
+    """A schedule without hooks, in which either all steps or none of them are calm."""
 
     def __init__(self, *, calm: bool) -> None:
         self._calm_until = float("inf") if calm else 0.0
@@ -76,22 +76,22 @@ class Nobody:
         return min(200, self._calm_until), float("inf")
 
     def look(self) -> None:
-        """Nothing waits."""
+        """Does nothing, because no hook waits."""
 
     def room(self) -> float:
         return float("inf")
 
     def agree(self) -> None:
-        """Nothing to agree on."""
+        """Does nothing, because there is nothing to agree on."""
 
     def before(self, dispatch: Any) -> None:
-        """Nobody wants to see it."""
+        """Does nothing, because no hook observes the step."""
 
     def after(self, dispatch: Any, values: Any) -> None:
-        """Nobody wants to see it."""
+        """Does nothing, because no hook observes the step."""
 
     def catch_up(self) -> None:
-        """Nobody is late."""
+        """Does nothing, because no hook is late."""
 
 
 @pytest.mark.parametrize("calm", [True, False])
@@ -105,5 +105,5 @@ def test_the_host_is_ahead_by_two_dispatches_or_four_milliseconds(
     collaborators: Any = Run(200), live, Batches(), {1: device.dispatch}, Nobody(calm=calm), dispatch.InFlightLimiter()
     train_loop(*collaborators, NOBODY_ASKS)
     assert device.dispatched == 200
-    # the one handed over last, and those before it
+    # the last dispatch and those before it
     assert device.furthest == most

@@ -1,4 +1,6 @@
-"""First values from elsewhere, in real runs: where they come from, and when they no longer count (traps 15 and 32)."""
+"""Tests of initial values from other sources in real runs: where they come from and when they stop to apply (traps 15
+and 32).
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,7 @@ SPECS = {path: make_spec(path, (2,)) for path in ("a", "b", "c")}
 
 
 class Constant:
-    """Gives one number to the variables named; notes how often it was asked."""
+    """Sets the named variables to one number, and counts its calls."""
 
     def __init__(self, number: float, *paths: str) -> None:
         self.number, self.paths, self.asked = number, paths, 0
@@ -49,7 +51,7 @@ def batches() -> Any:
 
 
 class FirstValues(ec.Hook):
-    """Notes the variables before the first step."""
+    """Records the variables before the first step."""
 
     def after_create(self, run: Any) -> None:
         self.found = {name: value.tolist() for name, value in run.variables().items()}
@@ -98,7 +100,7 @@ def test_each_source_wins_over_the_one_before_and_a_checkpoint_over_all(
     assert "from elsewhere:\n  w: the constant 2.0\n  b: Scaffold(init_fn=...)" in caplog.text
     times = warm.asked, asked.asked
     resumed = estimator(tmp_path / "warm", all_of_them, warm_start_from=warm)
-    assert first_values(resumed) == {"w": [2.0, 2.0], "b": 2.0}  # nothing is initialised where a checkpoint is
+    assert first_values(resumed) == {"w": [2.0, 2.0], "b": 2.0}  # nothing is initialised if a checkpoint exists
     assert (warm.asked, asked.asked) == times == (3, 2)
 
 
@@ -232,7 +234,7 @@ def test_a_path_may_be_a_variable_in_one_mode_only(tmp_path: Path) -> None:
 
 
 def test_an_array_of_a_source_is_not_shared_with_the_model(tmp_path: Path) -> None:
-    # XLA's CPU backend takes over memory that lies on a multiple of 64 bytes.
+    # XLA's CPU backend aliases memory that is aligned to 64 bytes.
     memory = np.zeros(2 + 16, np.float32)
     start = -memory.ctypes.data % 64 // 4
     given = memory[start : start + 2]

@@ -1,4 +1,4 @@
-"""SIGTERM during training: what is saved, and that it moves no later save or evaluation (traps 28 and 38)."""
+"""Tests of SIGTERM during training: what is saved, and that no later save or evaluation moves (traps 28 and 38)."""
 
 from __future__ import annotations
 
@@ -108,14 +108,14 @@ class TerminateEvaluation(ec.Hook):
 
 
 def points(eval_dir: str) -> list[tuple[int, float]]:
-    """The losses that TensorBoard's own reader sees."""
+    """Returns the losses that TensorBoard's own reader finds."""
     from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
     return [(event.step, event.value) for event in EventAccumulator(eval_dir).Reload().Scalars("loss")]
 
 
 class Exported(ec.export.Exporter):
-    """An exporter that notes the step and whether it is the final one."""
+    """An exporter that records the step and whether the export is the final one."""
 
     name = "noting"
 

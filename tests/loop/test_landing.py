@@ -1,4 +1,4 @@
-"""Runs whose steps other code makes: `land` and `training_batches`."""
+"""Tests of `land` and `training_batches`: runs whose steps other code makes."""
 
 from pathlib import Path
 from typing import Any
@@ -34,7 +34,7 @@ def inputs() -> Any:
 
 
 class Elsewhere(Hook):
-    """Makes four steps beside the run, and lands there."""
+    """Makes four steps outside the run and lands there."""
 
     def __init__(self, one: ec.Estimator, clock: int = 4) -> None:
         self.one, self.clock = one, clock
@@ -59,7 +59,7 @@ def _called(traced: Any) -> Any:
 
 
 def test_a_run_goes_on_from_steps_made_elsewhere(tmp_path: Path) -> None:
-    """Those of its own before and after: a checkpoint, the position of the input, and the same numbers."""
+    """Its checkpoint, the position of its input and all its numbers are those of a run that makes every step itself."""
     one = estimator(tmp_path / "landed")
     one.train(inputs(), hooks=[Elsewhere(one)], max_steps=4)
     found = read_checkpoint(str(latest_checkpoint(one.model_dir)))

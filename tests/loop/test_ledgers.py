@@ -1,4 +1,4 @@
-"""When the result of an evaluation becomes that of a checkpoint."""
+"""Tests of when the result of an evaluation becomes the result of a checkpoint."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from estimator_core.summaries import read_eval_metrics
 
 
 class Published:
-    """A journal that keeps what it is told."""
+    """A journal that keeps the published records in memory."""
 
     def __init__(self) -> None:
         self.entries: list[Entry] = []
@@ -33,7 +33,7 @@ class Published:
 
 
 def between(step: int, loss: float) -> Evaluated:
-    """A result of the variables in memory."""
+    """Returns a result of the variables in memory."""
     return Evaluated(name="", step=step, metrics={"loss": loss}, between=True)
 
 
@@ -48,7 +48,7 @@ def test_a_result_is_written_as_that_of_a_checkpoint_once_this_is_there(tmp_path
     ledger.record(between(5, 0.5))
     ledger.record(between(10, 0.25))
     assert [one.checkpoint for one in ledger.for_save(10) if isinstance(one, Evaluated)] == ["", "checkpoints/10"]
-    assert read_eval_metrics(tmp_path / "eval") == {}  # a kill now leaves no line for a checkpoint that never came
+    assert read_eval_metrics(tmp_path / "eval") == {}  # no line for a checkpoint that a kill would prevent
     ledger.committed(5)
     assert read_eval_metrics(tmp_path / "eval") == {}
     for _ in range(2):
@@ -63,11 +63,11 @@ def test_a_later_result_of_the_step_is_not_replaced_by_the_earlier_one(tmp_path:
     ledger.for_save(10)
     ledger.record(Evaluated(name="", step=10, metrics={"loss": 0.5}, checkpoint="checkpoints/10"))
     ledger.committed(10)
-    assert not (tmp_path / "eval" / "metrics.jsonl").exists()  # its line is written by who has evaluated
+    assert not (tmp_path / "eval" / "metrics.jsonl").exists()  # the evaluator writes its line
 
 
 class Replaces(ec.Hook):
-    """Puts other weights into the last checkpoint."""
+    """Writes other weights into the last checkpoint."""
 
     def before_last_save(self, run: Any) -> None:
         run.assign({"b": np.float32(42)})
@@ -92,7 +92,7 @@ class Evaluates(ec.Hook):
 def test_what_is_evaluated_after_the_last_save_is_recorded_after_it(
     make_estimator: Callable[..., ec.Estimator], train_input: Any, eval_input: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """However slow the commit is: here, it ends after the last evaluation."""
+    """This holds for a slow commit too: here, it ends after the last evaluation."""
     go_on, record, commit = threading.Event(), WriterLedger.record, CheckpointStore._commit
 
     def recorded(ledger: WriterLedger, result: Evaluated) -> None:

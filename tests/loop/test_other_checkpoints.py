@@ -1,4 +1,6 @@
-"""A checkpoint of other shapes or dtypes is refused by every verb, with the difference (trap 31, fault 2)."""
+"""Tests of checkpoints with other shapes or dtypes: every verb refuses them and names the difference (trap 31, fault
+2).
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Outputs are named: what hooks may refer to in each mode, and what a batch may lack (traps 16 and 20)."""
+"""Tests of the names of outputs: what hooks may refer to in each mode, and what a batch may lack (traps 16 and 20)."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ def with_a_ragged_batch() -> Any:
 
 
 class Holder(ec.Hook):
-    """Keeps what it is given."""
+    """Keeps the values it receives."""
 
     def __init__(self, value: Any) -> None:
         self.value = value
 
 
 class Fetch(ec.Hook):
-    """Fetches one output and notes its shapes."""
+    """Fetches one output and records its shapes."""
 
     def __init__(self, name: str, seen: list[Any]) -> None:
         self.output, self.seen = name, seen
@@ -47,7 +47,7 @@ class Fetch(ec.Hook):
 
 
 class Values(ec.Hook):
-    """Wants an output of every step."""
+    """Requests an output of every step."""
 
     def __init__(self, name: str) -> None:
         self.output, self.seen = name, []
@@ -61,7 +61,9 @@ class Values(ec.Hook):
 
 
 def model(hooks: Callable[[Any, str], list[Any]] = lambda value, mode: []) -> Callable[..., Any]:
-    """A model whose spec of every mode has the hooks made by a function of an array of the trace and the mode."""
+    """Returns a model_fn whose spec has hooks in every mode. A function of an array of the trace and the mode makes
+    them.
+    """
 
     def model_fn(features: Any, labels: Any, mode: str, params: Any) -> ec.EstimatorSpec:
         y = features["x"] @ ec.get_variable("w", (3,))
@@ -144,7 +146,7 @@ def test_values_of_every_batch_are_handed_over(make_estimator: Any, mode: str) -
 
 @pytest.mark.parametrize("mode", ["train", "eval"])
 def test_a_named_value_that_a_hook_follows_comes_with_every_step(make_estimator: Any, mode: str) -> None:
-    """Also one that a step returns only if it is asked for: in an evaluation all but the loss."""
+    """This includes outputs that a step returns only on request: in an evaluation, all except the loss."""
     hook = Values("errors")
     run(make_estimator(model()).train(full_batches, steps=1), mode, hooks=[hook])
     assert hook.seen == ([2, 3] if mode == "train" else [1, 2, 3])
@@ -169,7 +171,7 @@ def test_values_whose_shapes_differ_come_in_calls_of_their_own(make_estimator: A
 
 @pytest.mark.parametrize("mode", ["train", "eval"])
 def test_values_of_examples_are_watched(make_estimator: Any, mode: str) -> None:
-    """The step is named, wherever in its batch the value is."""
+    """The step is named, whatever the place of the value in its batch."""
     bad = X.copy()
     bad[5] = np.nan
     estimator = make_estimator(model()).train(full_batches, steps=1)
@@ -216,7 +218,7 @@ def test_metrics_of_training_are_outputs_of_every_step(make_estimator: Any, trai
 
 
 class FollowsInOrder(ec.Hook):
-    """Notes the values and the steps it is called with, in their order."""
+    """Records the values and the steps of its calls in order."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -245,7 +247,7 @@ def test_values_up_to_a_step_come_before_the_hook_is_called_there(make_estimator
 def test_a_gap_in_the_values_of_every_step_is_told_once_a_hook(
     make_estimator: Any, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Batches of four rows have no `of_full_batches`: four gaps of two hooks, two lines."""
+    """Batches of four rows have no `of_full_batches`, so two hooks with four gaps log two lines."""
     caplog.set_level(logging.WARNING, "estimator_core")
     sizes = [8, 4, 8, 4, 8, 4, 8, 4]
     hooks = [FollowsInOrder("of_full_batches"), FollowsInOrder("of_full_batches")]
@@ -266,7 +268,7 @@ def test_a_name_to_follow_that_no_step_gives_is_refused(make_estimator: Any, tra
 
 @pytest.mark.parametrize("kind", ["scalar", "histogram"])
 def test_a_summary_of_training_is_not_replaced_by_a_metric_of_its_name(make_estimator: Any, kind: str) -> None:
-    """As in TensorFlow, where models write the curve of an accuracy by hand."""
+    """Models for TensorFlow write the curve of an accuracy by hand, and the summary must survive."""
 
     class Look(ec.Hook):
         def after_create(self, run: Any) -> None:

@@ -1,4 +1,4 @@
-"""Trap 8: metrics leave the padding of a batch out, a loss can, and one that does not is reported."""
+"""Tests of trap 8: metrics exclude the padding of a batch, a loss can, and a loss that does not is reported."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def test_a_part_of_padding_alone_does_not_count_though_its_loss_is_none(make_est
         assert weights is not None
         return ec.EstimatorSpec(mode, loss=(squares * weights).sum() / weights.sum(), train_op=optax.sgd(0.01))
 
-    inputs = {"x": X[:11], "id": np.arange(11) % 3}  # the last four rows of the second batch are one part, of padding
+    inputs = {"x": X[:11], "id": np.arange(11) % 3}  # four rows of padding are one micro-batch
     found: list[Any] = []
     for accumulate in (1, 2):
         source = ec.inputs.numpy_input_fn(inputs, batch_size=8, shuffle=False, ragged="pad")

@@ -1,13 +1,13 @@
-"""The loops call hooks, draw batches and dispatch as they did before they were written anew, one page each.
+"""Tests that the rewritten loops call hooks, draw batches and dispatch as the loops before them did.
 
-`page_recording.json.gz` holds what the version before did in 5,000 random calls. Three differences are meant, and the
-cases leave them out or name them:
+`page_recording.json.gz` holds the logs of the previous version for 5,000 random calls. Three differences are intended,
+and the cases leave them out or name them:
 
-- In a prediction `before_step` sees the batch it comes before; it saw the batch before that.
-- Where several batches make a dispatch of an evaluation or a prediction, clocks are looked at before it is drawn, as in
-  training, and not behind that: no case there has both.
-- An evaluation that is broken off before its first batch has not created its hooks; that is the caller's part now
-  (`evaluate_call`), and the cases begin behind it.
+- In a prediction `before_step` sees the batch it comes before; before, it saw the previous batch.
+- If several batches form a dispatch of an evaluation or a prediction, clocks are read before it is drawn, as in
+  training, and not afterwards. No case of these loops has both.
+- An evaluation that is interrupted before its first batch has not created its hooks. The caller does this now
+  (`evaluate_call`), and the cases begin after it.
 """
 
 from __future__ import annotations
@@ -61,13 +61,13 @@ from tests.loop.page_cases import (
 from tests.loop.page_cases import batches as batches_of
 
 RECORDED: Any = json.loads(gzip.decompress(Path(__file__).with_name("page_recording.json.gz").read_bytes()))
-#: Cases of each loop in the ordinary run.
+#: The number of cases per loop in the ordinary run.
 ORDINARY = {"train": 200, "evaluate": 60, "predict": 60}
 WIDTH = 12
 
 
 class Acting(Hook):
-    """Does what its case says."""
+    """Acts as its case specifies."""
 
     name = "Recorded"
 
@@ -102,7 +102,7 @@ class Acting(Hook):
 
 
 class Decisions(OwnDecisions):
-    """Notes where hooks had control, as several processes would have to know."""
+    """Records where hooks had control, which several processes would have to know."""
 
     def __init__(self, case: Case, world: World) -> None:
         super().__init__(Interruption(case, world))  # type: ignore[arg-type]
@@ -115,7 +115,7 @@ class Decisions(OwnDecisions):
 
 @pytest.fixture(autouse=True)
 def quiet() -> Iterator[None]:
-    """Logs of thousands of runs are of no use."""
+    """Disables logging, because logs of thousands of runs have no use."""
     logging.disable(logging.CRITICAL)
     yield
     logging.disable(logging.NOTSET)
@@ -152,8 +152,8 @@ def expected(mode: str, seed: int) -> Any:
 
 
 def not_at_the_start(look_after: Any) -> Any:
-    """A meant difference: the schedule looks once before hooks had control, where the first checkpoint may wait to be
-    told of.
+    """Handles an intended difference: the schedule checks once before hooks had control, because the first checkpoint
+    may wait to be announced.
     """
     looked = False
 
@@ -252,7 +252,7 @@ def drive_predict(case: Case, world: World) -> Any:
 
 
 def total_on_host(dispatch: Any, predictions: Any) -> Iterator[Any]:
-    """The predictions of each batch of a dispatch."""
+    """Yields the predictions of each batch of a dispatch."""
     if dispatch.steps == 1:
         yield predictions
     else:
@@ -260,7 +260,7 @@ def total_on_host(dispatch: Any, predictions: Any) -> Iterator[Any]:
 
 
 def grouped(case: Case, world: World, run: Any, calls: HookCalls) -> tuple[Batches, HookSchedule]:
-    """The batches of an evaluation or of predictions, and when its hooks have control."""
+    """Returns the batches of an evaluation or of predictions, and when its hooks have control."""
     batches = Batches(batches_of(case, world), np.stack, run.time_spent, tuner=GroupTuner(case.k))
     schedule = HookSchedule(
         calls, run, batches=batches, account=run.time_spent, agreement=NOBODY_ASKS, alone_at_wake=True
@@ -269,7 +269,7 @@ def grouped(case: Case, world: World, run: Any, calls: HookCalls) -> tuple[Batch
 
 
 def made(case: Case, world: World) -> tuple[Any, HookCalls]:
-    """The run of a case, and its hooks."""
+    """Returns the run of a case and its hooks."""
     run: Any = LoopRun(
         mode={"evaluate": "eval", "predict": "infer"}.get(case.mode, case.mode),
         estimator=None,
@@ -287,7 +287,7 @@ def made(case: Case, world: World) -> tuple[Any, HookCalls]:
 
 
 def ended(schedule: HookSchedule, run: Any, loop: Any) -> list[Any]:
-    """What the loop gave, or its error; the hooks' states behind it."""
+    """Returns the result or the error of the loop, and then the states of the hooks."""
     error: BaseException | None = None
     try:
         result = loop()
@@ -300,7 +300,7 @@ def ended(schedule: HookSchedule, run: Any, loop: Any) -> list[Any]:
 
 @contextlib.contextmanager
 def faked(world: World) -> Iterator[None]:
-    """The case's clock in place of the machine's."""
+    """Replaces the clock of the machine with that of the case."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(batches_module, "perf_counter", world.time)
         patch.setattr(calm, "monotonic", world.time)

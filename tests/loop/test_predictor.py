@@ -1,4 +1,4 @@
-"""`Estimator.predictor()`: every call is checked as if it were the first, whatever the calls before were given."""
+"""Tests of `Estimator.predictor()`: every call is checked like the first, whatever the previous calls received."""
 
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -112,7 +112,7 @@ def test_a_call_like_an_earlier_one_needs_no_context_and_compiles_nothing(estima
             np.testing.assert_allclose(answer["scaled"], np.full(rows, 9.0 * value))
         assert not entered
         assert not [event for event in compiled if "compile" in event]
-        predictor({"x": np.ones((3, 3), np.float32)})  # a shape that is new
+        predictor({"x": np.ones((3, 3), np.float32)})  # a new shape
     finally:
         jax.monitoring.unregister_event_duration_listener(listen)
     assert len(entered) == 1

@@ -1,4 +1,4 @@
-"""Groups that are drawn before they are needed: every batch comes once, in order, whatever the room is then."""
+"""Tests of groups that are drawn ahead of time: every batch arrives once and in order, whatever the room for them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from estimator_core._loop.time_spent import TimeSpent
 
 
 class Source(Iterator[Any]):
-    """Numbered batches; those of `odd` have another shape; asked once more after its end, it fails."""
+    """Numbered batches, of which those in `odd` have another shape. A draw after its end fails."""
 
     def __init__(self, count: int, odd: frozenset[int] = frozenset(), error_at: int | None = None) -> None:
         self.count, self.odd, self.error_at = count, odd, error_at
@@ -131,4 +131,4 @@ def test_an_input_that_has_ended_is_not_asked_again(k: int) -> None:
     batches = batches_of(Source(2), k)
     assert [numbers(batches.draw(8)) for _ in range(2)] == [[1], [2]]
     assert [batches.draw(8) for _ in range(3)] == [None] * 3
-    batches.raise_error()  # that of the input, were it asked
+    batches.raise_error()  # the error of the input, if it were drawn

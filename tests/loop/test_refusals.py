@@ -1,4 +1,4 @@
-"""Bad input is refused with its cause and its cure, and model_dir stays byte for byte as it was."""
+"""Tests of bad input: it is refused with its cause and its fix, and every byte of model_dir stays the same."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def sgd_spec(**changes: Any) -> Callable[..., Any]:
 
 
 class Holder(ec.Hook):
-    """A hook that keeps what it is given."""
+    """A hook that keeps the values it receives."""
 
     def __init__(self, value: Any) -> None:
         self.value = value
@@ -331,7 +331,7 @@ CASES: dict[str, tuple[Callable[[SimpleNamespace], Any], str]] = {
         trained_by(sgd_spec(train_op=optax.adam(0.1))),
         "does not fit this model",
     ),
-    # what input_fn gives
+    # what input_fn returns
     "labels to a model without": (trained_by(lambda features, mode: None), "does not take labels"),
     "a list of length 3": (of_input(iter([[X, Y, Y]])), "input_fn|tuple"),
     "bare arrays": (of_input((X, Y)), "numpy_input_fn"),
@@ -359,7 +359,7 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return directory
 
 
-#: The package that makes exports says what is wrong with the arguments of one.
+#: The package that makes exports reports bad arguments of an export.
 OF_EXPORTS = ("export without a receiver", "export of an unknown mode")
 
 
@@ -387,7 +387,7 @@ def test_refused_with_cause_and_nothing_written(
         act(at)
     after = fingerprint(trained)
     if name.startswith("another ") and ("structure" in name or "dtype" in name or "trailing" in name):
-        # a later batch: steps before it count, and nothing of the run before is touched
+        # a later batch: the steps before it count, and the results of the previous run are unchanged
         assert {path: after[path] for path in before if path.startswith("checkpoints/2")} == {
             path: value for path, value in before.items() if path.startswith("checkpoints/2")
         }

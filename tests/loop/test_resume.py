@@ -1,4 +1,4 @@
-"""A run that was interrupted ends with bitwise the same weights as one that was not."""
+"""Tests of interrupted runs: they end with bitwise the same weights as uninterrupted runs."""
 
 from __future__ import annotations
 

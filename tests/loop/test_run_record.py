@@ -1,4 +1,4 @@
-"""`run.json` is written by every start, holds no secret, and a broken one stops nobody."""
+"""Tests of `run.json`: every start writes it, it holds no secret, and a broken one stops no run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every field of RunConfig changes something: two values of it, and what differs."""
+"""Tests that every field of RunConfig has an effect: two values of the field, and the difference."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ import estimator_core as ec
 from estimator_core._checkpoint.catalog import all_checkpoints
 from estimator_core.testing import run_with_devices
 
-#: Fields whose effect has tests of its own.
+#: The fields whose effects have separate tests.
 ELSEWHERE = {
     "check_inputs": "tests/loop/test_settings.py::test_a_data_contract_checks_unless_it_is_switched_off",
     "compile_cache": "tests/loop/test_compile_cache.py",
@@ -88,7 +88,7 @@ def traces(path: Path, **config: Any) -> int:
 
 
 def drawing_threads(path: Path, **config: Any) -> bool:
-    """Whether batches are drawn by another thread than the one that trains."""
+    """Returns whether a thread other than the training thread draws the batches."""
     drawn_by: set[int] = set()
 
     def input_fn() -> Any:
@@ -139,7 +139,7 @@ def shapes_logged(path: Path, caplog: Any, **config: Any) -> bool:
 
 
 def seen_by_model_fn(path: Path, **config: Any) -> list[Any]:
-    """Shapes and dtypes of the features in the traces of model_fn."""
+    """Returns the shapes and dtypes of the features in the traces of model_fn."""
     seen: list[Any] = []
 
     def watching(features: Any, labels: Any, mode: str) -> ec.EstimatorSpec:
@@ -152,7 +152,7 @@ def seen_by_model_fn(path: Path, **config: Any) -> list[Any]:
 
 
 def step_flops(path: Path, **config: Any) -> float | None:
-    """What the step computes, as XLA counts it before it optimises."""
+    """Returns the operations of the step, as XLA counts them before it optimises."""
 
     class Count(ec.Hook):
         def after_step(self, run: Any, step: int, out: Any) -> None:
@@ -169,7 +169,7 @@ def step_flops(path: Path, **config: Any) -> float | None:
 
 
 def saves_in_a_slow_run(path: Path, **config: Any) -> bool:
-    """Whether anything between the first and the last step was saved."""
+    """Returns whether a step between the first and the last one was saved."""
 
     class Slow(ec.Hook):
         def after_step(self, run: Any, step: int, out: Any) -> None:
@@ -219,13 +219,13 @@ def test_every_field_has_its_test(request: pytest.FixtureRequest) -> None:
 
 
 class Asked:
-    """A data contract that notes whether it shall check."""
+    """A data contract that records whether it is to check."""
 
     def __init__(self) -> None:
         self.checks: list[bool] = []
 
     def open(self, source: Any, *, mode: str, memory: Path, check: bool) -> tuple[Any, None]:
-        """Hands the data on."""
+        """Returns the data unchanged."""
         self.checks.append(check)
         return source, None
 

@@ -1,4 +1,4 @@
-"""Parts of an input that have ended where a run continues: none begins again while another one has rows."""
+"""Tests of parts of an input that have ended where a run continues. A part does not restart while another has rows."""
 
 import json
 from types import SimpleNamespace
@@ -13,7 +13,7 @@ from estimator_core._loop.shared_feed import SharedFeed
 
 
 class Told:
-    """A coordinator of two processes; the other one says this."""
+    """A coordinator of two processes with fixed answers of the other one."""
 
     index, count = 0, 2
 
@@ -26,7 +26,7 @@ class Told:
 
 
 def first_drawn(examples: int | None, *, other_ended: bool) -> tuple[Any, Any, list[str]]:
-    """The first batch of three, the source, and what was agreed on."""
+    """Returns the first batch of three, the source, and the agreed value."""
     batches = [({"x": np.full((2, 1), number)}, np.zeros(2)) for number in range(3)]
     position = None
     if examples is not None:
@@ -44,7 +44,7 @@ def test_a_part_that_has_ended_stays_ended_while_another_one_has_rows() -> None:
     batch, source, topics = first_drawn(6, other_ended=False)
     assert batch is None
     assert topics == ["feed-ended"]
-    assert not source.ended  # the input has not
+    assert not source.ended  # the input has not ended
     assert source.restored == (
         "Input continues after 6 examples: the part of this process has ended, and another one has not."
     )

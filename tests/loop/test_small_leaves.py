@@ -1,4 +1,4 @@
-"""Many small variables are carried from step to step in few arrays, and nobody notices."""
+"""Tests of many small variables that pass from step to step in few arrays, without a visible difference."""
 
 from __future__ import annotations
 
@@ -23,7 +23,9 @@ Y = sum(value.sum(1) for value in X.values()).astype(np.float32)
 
 
 def model_fn(features: Any, labels: Any, mode: str) -> Any:
-    """A weight and a bias for each column (20 variables, 60 leaves with Adam's), a counter, and one large variable."""
+    """A model with a weight and a bias for each column (20 variables, 60 leaves with those of Adam), a counter, and one
+    large variable.
+    """
     total: Any = 0.0
     for name in sorted(features):
         weights = ec.get_variable(f"{name}/w", (3, 4), jax.nn.initializers.normal(0.1))

@@ -1,5 +1,5 @@
-"""Row-sparse lookups: the same training as with dense gradients where that is comparable, and a step whose work follows
-the rows touched.
+"""Tests of row-sparse lookups: training equals that with dense gradients where the two are comparable, and the work of
+a step depends on the touched rows.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import estimator_core as ec
 from estimator_core.model import WholeTable
 
 ROWS, COLUMNS = 50, 4
-IDS = np.array([[1, 7], [7, 7], [3, 49], [-1, 50]], np.int32)  # the last row looks nothing up
+IDS = np.array([[1, 7], [7, 7], [3, 49], [-1, 50]], np.int32)  # the last row has no lookup
 Y = np.array([1.0, -1.0, 0.5, 0.25], np.float32)
 
 
@@ -60,7 +60,7 @@ def train(tmp_path: Any, optimizer: Any, *, sparse: bool, steps: int = 3, **conf
 
 
 def rows_of_the_batch() -> optax.GradientTransformation:
-    """Keeps a number for each row of the gradient, as optax.adafactor does for large ones."""
+    """Keeps a number for each row of the gradient, as optax.adafactor does for large gradients."""
 
     def update(updates: Any, state: Any, params: Any = None) -> Any:
         return updates, jax.tree.map(lambda _, leaf: leaf.sum(tuple(range(1, leaf.ndim))), state, updates)
@@ -129,7 +129,7 @@ def test_an_optimizer_that_mixes_rows_is_refused(tmp_path: Any, optimizer: Any, 
 
 
 def test_slots_may_be_numbers_of_python(tmp_path: Any) -> None:
-    """As those of a transformation that a user wrote: a count that begins at 0."""
+    """A transformation of a user may have such slots, for example a count that begins at 0."""
 
     def update(gradients: Any, state: Any, _: Any = None) -> Any:
         rate = 0.1 / (1 + state["count"])
@@ -186,7 +186,7 @@ def test_resumes(tmp_path: Any) -> None:
 
 
 def test_the_compiled_step_touches_rows_not_the_table(tmp_path: Any) -> None:
-    """No operation of the program but in-place updates has the table's size: counted in XLA's own cost analysis."""
+    """Only in-place updates of the program have the size of the table, according to XLA's cost analysis."""
 
     def bytes_accessed(rows: int) -> float:
         global ROWS

@@ -1,4 +1,4 @@
-"""A table that the model splits is split in every call of a process, whichever comes first."""
+"""Tests of tables that the model splits: they are split in every call of a process, whichever call is first."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ SPLIT = ["data"]
 
 @pytest.fixture(scope="module")
 def seen(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    """How the table is split in the calls of Estimators that begin with another one each."""
+    """Returns how the table is split in the calls of several Estimators. Each begins with a different call."""
     folder = tmp_path_factory.mktemp("split")
     return json.loads(run_with_devices(4, PROGRAM, str(Path(folder, "run"))).splitlines()[-1])
 

@@ -1,4 +1,4 @@
-"""Batches that are alike are known by their flags; all else is gathered."""
+"""Tests of the flags of batches: equal batches are recognised by their flags, and everything else is gathered."""
 
 import json
 from collections.abc import Callable, Sequence
@@ -19,7 +19,7 @@ TOLD: dict[str, Any] = {
 
 
 class Gathering:
-    """A coordinator of two processes; the other one says what it is given."""
+    """A coordinator of two processes. The other one returns the values passed here."""
 
     index, count = 0, 2
 
@@ -32,7 +32,7 @@ class Gathering:
 
 
 def reduced_with(other: dict[str, Any]) -> Callable[[Sequence[int]], Callable[[], Range]]:
-    """Flags of two processes, the other of which tells of another batch."""
+    """Returns the flags of two processes, of which the other reports a different batch."""
     given: list[Sequence[int]] = []
     alone = step_flags(jax.make_mesh((1,), ("data",)))
 

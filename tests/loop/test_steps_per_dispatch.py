@@ -1,4 +1,4 @@
-"""`steps_per_dispatch="auto"`: measured once for each shape of batches, and not by batches too few to measure with."""
+"""Tests of `steps_per_dispatch="auto"`: it is measured once per batch shape, and only with enough batches."""
 
 import logging
 from typing import Any
@@ -11,7 +11,7 @@ import estimator_core as ec
 
 @pytest.fixture
 def choices(caplog: Any) -> Any:
-    """What the log says of each call's choice."""
+    """Returns the log lines about the choice of each call."""
     caplog.set_level(logging.INFO, "estimator_core")
     return lambda: [line for line in caplog.messages if line.startswith("steps_per_dispatch:")]
 

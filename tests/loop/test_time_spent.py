@@ -1,4 +1,4 @@
-"""Every second of a call belongs to one entry, however jax reports its compilations."""
+"""Tests that every second of a call belongs to one entry, however jax reports its compilations."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from estimator_core._loop.time_spent import COMPILE, HOOKS, INPUT, STEP, TimeSpe
 
 @pytest.fixture
 def wait(monkeypatch: pytest.MonkeyPatch) -> Callable[[float], None]:
-    """Moves the clock."""
+    """Advances the clock."""
     now = 100.0
 
     def move(seconds: float) -> None:
@@ -48,7 +48,7 @@ def test_compilations_one_after_the_other_both_count(wait: Callable[[float], Non
         for _ in range(2):
             wait(0.5)
             report(0.25)
-    report(5.0)  # nobody listens any more
+    report(5.0)  # the listener is removed
     spent.change(STEP)
     assert spent.seconds[COMPILE] == pytest.approx(0.5)
     assert spent.seconds[STEP] == pytest.approx(0.5)

@@ -1,5 +1,5 @@
-"""model_fn is traced once per (mode, batch shape, steps per dispatch), plus one discovery, however many evaluations
-there are.
+"""Tests of the number of traces of model_fn: one per (mode, batch shape, steps per dispatch) plus one discovery, for
+any number of evaluations.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from tests.loop.conftest import linear_model_fn
 
 
 class Counting:
-    """An input that counts how often it was opened, and which batches were drawn."""
+    """An input that counts how often it was opened and records which batches were drawn."""
 
     def __init__(self, input_fn: Callable[..., Any]) -> None:
         self.input_fn, self.opened = input_fn, 0

@@ -1,4 +1,4 @@
-"""model_fn is traced several times: what it decides in Python must be the same each time, or is refused by name."""
+"""Tests of model_fn over several traces: its decisions in Python must be the same each time, or are refused by name."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ X, Y = np.ones((8, 3), np.float32), np.zeros(8, np.float32)
 
 
 class Ones:
-    """First values for one variable, which it names."""
+    """Initial values for one named variable."""
 
     variables = ("w",)
 
@@ -30,7 +30,7 @@ class Ones:
 
 
 def model(decide: Callable[[int], Mapping[str, Any]]) -> Callable[..., ec.EstimatorSpec]:
-    """A model_fn that makes a decision by how often it was called."""
+    """Returns a model_fn whose decision depends on the number of its calls."""
     calls = itertools.count()
 
     def model_fn(features: Any, labels: Any, mode: str) -> ec.EstimatorSpec:

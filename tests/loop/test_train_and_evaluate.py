@@ -1,4 +1,4 @@
-"""train_and_evaluate: which steps are evaluated and exported, and what it returns."""
+"""Tests of train_and_evaluate: which steps are evaluated and exported, and what it returns."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import estimator_core as ec
 
 
 class Exporter:
-    """Notes its calls."""
+    """Records its calls."""
 
     def __init__(self, name: str = "e") -> None:
         self.name, self.calls = name, []
@@ -61,7 +61,7 @@ def test_a_finished_run_is_evaluated_and_exported_again(make_estimator: Any, tra
 def test_the_final_export_happens_however_training_ends(
     make_estimator: Any, data: Any, eval_input: Any, ending: str
 ) -> None:
-    """Trap 1, faults 3 and 4: a save and evaluation at the last step that did not know it was the last."""
+    """This is trap 1 and faults 3 and 4: the save and evaluation at the last step do not know that it is the last."""
 
     class Stop(ec.Hook):
         def next_step(self, step: int) -> int | None:
@@ -118,7 +118,7 @@ def test_evaluation_and_exports_see_the_weights_of_their_step(
 
 
 def test_the_best_checkpoints_by_a_metric_stay(make_estimator: Any, train_input: Any, eval_input: Any) -> None:
-    best = ec.KeepBest(metric="loss", mode="max", n=1)  # the loss falls: the first one is the best of these
+    best = ec.KeepBest(metric="loss", mode="max", n=1)  # the loss falls, so the first one is the best of these
     estimator = make_estimator(save_checkpoints_steps=10, keep_checkpoint_max=2, keep_checkpoint_best=best)
     ec.train_and_evaluate(estimator, ec.TrainSpec(train_input, max_steps=60), ec.EvalSpec(eval_input))
     results = ec.read_eval_metrics(estimator.eval_dir())

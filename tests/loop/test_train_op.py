@@ -1,4 +1,4 @@
-"""The forms of train_op."""
+"""Tests of the forms of train_op."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def two_layers(train_op: Any) -> Any:
 
 
 def by_hand(steps: int, update: Any, start: dict[str, Any]) -> dict[str, np.ndarray]:
-    """The same training written with jax alone."""
+    """Runs the same training, written with jax alone."""
 
     def loss_fn(values: dict[str, Any]) -> Any:
         hidden = X @ values["a/w"] + values["a/b"]
@@ -129,7 +129,7 @@ def test_a_custom_update_may_ask_for_gradients_twice(tmp_path: Any, start: dict[
 
 
 @pytest.mark.parametrize("count", [2, 4])
-@pytest.mark.parametrize("optimizer", [optax.adam, optax.sgd])  # the steps of adam say nothing about a factor
+@pytest.mark.parametrize("optimizer", [optax.adam, optax.sgd])  # the steps of adam do not depend on a factor
 def test_accumulation_gives_the_step_of_the_whole_batch(tmp_path: Any, count: int, optimizer: Any) -> None:
     model = two_layers(lambda loss, hidden: optimizer(0.1))
     whole = train(model, tmp_path / "whole").variables
@@ -183,13 +183,13 @@ def test_hyperparameters_are_outputs_by_name(tmp_path: Any) -> None:
 
 
 def test_the_whole_name_of_a_variable_must_match(tmp_path: Any, start: dict[str, Any]) -> None:
-    """ "b" is no name of a variable, though "b/w" begins with it."""
+    """ "b" is not the name of a variable, although "b/w" begins with it."""
     with pytest.raises(ec.EstimatorError, match=r"no trainable variable matches 'b'"):
         train(two_layers(lambda loss, hidden: ec.minimize(loss, optax.sgd(0.1), variables="b")), tmp_path)
 
 
 def noisy(features: Any, labels: Any, mode: str) -> Any:
-    """Two equal micro-batches, whose losses differ by their noise alone; counts how often it is called a step."""
+    """A model with two equal micro-batches, whose losses differ only by their noise. It counts its calls per step."""
     scale = ec.get_variable("scale", (), jax.nn.initializers.ones)
     seen = ec.get_variable("seen", (), dtype="int32", trainable=False)
     ec.set_variable("seen", seen + 1)

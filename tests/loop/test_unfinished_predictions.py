@@ -1,4 +1,4 @@
-"""Predictions of which a program reads only the first ones."""
+"""Tests of predictions of which a program reads only the first ones."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ print(next(predictions).keys())
 
 
 def test_they_end_with_the_program(tmp_path: Path) -> None:
-    """Hooks and observers hear of the end while modules can still be used, and nothing is printed as ignored."""
+    """Hooks and observers are called at the end, while modules still work, and no ignored exception is printed."""
     done = subprocess.run([sys.executable, "-c", PROGRAM], cwd=tmp_path, capture_output=True, text=True, check=True)
     assert done.stdout.splitlines() == ["dict_keys(['y'])", "ended at infer"]
     assert "Exception ignored" not in done.stderr
@@ -49,7 +49,7 @@ raise SystemExit(7)
 
 
 def test_one_that_ends_badly_keeps_none_of_the_others_from_its_end(tmp_path: Path) -> None:
-    """Each error is shown, and the program ends with its own status."""
+    """Each error is shown, and the exit status of the program stays its own."""
     done = subprocess.run([sys.executable, "-c", PROGRAM + SEVERAL], cwd=tmp_path, capture_output=True, text=True)
     assert done.returncode == 7
     _, read, *ends = done.stdout.splitlines()

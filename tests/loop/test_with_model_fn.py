@@ -1,4 +1,4 @@
-"""`with_model_fn` gives the inner model_fn what the new Estimator has."""
+"""Tests of `with_model_fn`: the inner model_fn receives what the new Estimator has."""
 
 from __future__ import annotations
 
