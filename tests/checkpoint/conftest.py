@@ -11,7 +11,7 @@ from estimator_core._checkpoint import CheckpointItems, CheckpointStore
 
 
 def _small_items(step: int, **changes: object) -> CheckpointItems:
-    """Contents that depend on the step, so that a mix of two checkpoints is noticed."""
+    """Returns contents that depend on the step, so that a mix of two checkpoints is detected."""
     random = np.random.default_rng(step)
     values: dict[str, object] = {
         "clock": np.array([step, 0, 7, 0], np.uint32),
@@ -35,7 +35,7 @@ def _small_items(step: int, **changes: object) -> CheckpointItems:
 
 
 def _assert_same(found: CheckpointItems, expected: CheckpointItems) -> None:
-    """Bit for bit, and nothing more or less."""
+    """Asserts that two contents have the same keys and the same bits."""
     np.testing.assert_array_equal(found.clock, expected.clock)
     for item in ("variables", "model_state", "opt_state"):
         left, right = getattr(found, item), getattr(expected, item)
@@ -53,13 +53,13 @@ def _assert_same(found: CheckpointItems, expected: CheckpointItems) -> None:
 
 @pytest.fixture
 def small_items() -> Callable[..., CheckpointItems]:
-    """`small_items(step, **changes)`: the contents of a checkpoint."""
+    """Returns `small_items(step, **changes)`, which makes the contents of a checkpoint."""
     return _small_items
 
 
 @pytest.fixture
 def assert_same() -> Callable[[CheckpointItems, CheckpointItems], None]:
-    """`assert_same(found, expected)`."""
+    """Returns `assert_same(found, expected)`."""
     return _assert_same
 
 

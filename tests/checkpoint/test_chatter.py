@@ -1,4 +1,4 @@
-"""With INFO lines switched on, a log holds what the core and the program say, and not how orbax works."""
+"""Tests of the log at level INFO: it holds the messages of the core and of the program, but not those of orbax."""
 
 import logging
 from pathlib import Path
@@ -22,6 +22,6 @@ def test_orbax_does_not_tell_how_it_works(tmp_path: Path, caplog: pytest.LogCapt
     ec.Estimator(model_fn, config=config).train(lambda: [(np.ones((2, 3), np.float32), np.ones(2))] * 5, max_steps=5)
     logging.getLogger("absl").info("of the program")
     told = [record for record in caplog.records if "orbax" in record.pathname]
-    assert len(told) <= 2, [record.getMessage() for record in told]  # what it says while it is imported
+    assert len(told) <= 2, [record.getMessage() for record in told]  # messages from its import
     assert {"estimator_core", "absl"} <= {record.name for record in caplog.records}
-    assert len(caplog.records) < 40  # it was 200; another import or jax may add its own few
+    assert len(caplog.records) < 40  # before, there were 200; an import or jax may add a few

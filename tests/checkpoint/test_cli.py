@@ -1,4 +1,4 @@
-"""`estimator checkpoints`: what it prints."""
+"""Tests of the output of `estimator checkpoints`."""
 
 import json
 import subprocess

@@ -1,4 +1,4 @@
-"""What a SIGKILL leaves: the disk at every change a save makes to it, and processes really killed."""
+"""Tests of the state of the disk after a SIGKILL at any point of a save, simulated and with real processes."""
 
 import contextlib
 import os
@@ -21,9 +21,10 @@ _MUTATIONS = {"os.rename", "os.mkdir", "os.remove", "os.rmdir", "os.truncate", "
 
 
 class Snapshots:
-    """Copies a directory just before each change that Python code makes below it: what a kill at that moment leaves.
+    """Copies a directory just before each change that Python code makes in it. A copy is the state after a kill at that
+    moment.
 
-    A kill keeps what was written before it, so no page cache has to be modelled.
+    A kill keeps everything written before it, so the page cache need not be modelled.
     """
 
     def __init__(self) -> None:
@@ -32,7 +33,7 @@ class Snapshots:
         self._copying = threading.local()
         self._one_at_a_time = threading.Lock()
         self.events: list[str] = []
-        sys.addaudithook(self._audit)  # for the life of the process; idle outside `watching`
+        sys.addaudithook(self._audit)  # stays for the life of the process, and is idle outside `watching`
 
     @contextlib.contextmanager
     def watching(self, source, target):
@@ -66,7 +67,7 @@ def _copy_moving_tree(source, target):
         try:
             shutil.copytree(source, target)
             return
-        except (shutil.Error, FileNotFoundError):  # the writer's other threads go on meanwhile
+        except (shutil.Error, FileNotFoundError):  # the other threads of the writer continue meanwhile
             shutil.rmtree(target, ignore_errors=True)
     raise AssertionError("the tree never held still")
 
@@ -129,7 +130,7 @@ with ModelDirLock(sys.argv[1]), CheckpointStore(sys.argv[1], keep_max=2) as stor
 
 
 def kill_and_check(model_dir, delay):
-    """Starts a run that saves without pause, kills it, and checks what is left; returns the step restored."""
+    """Starts a run that saves without pause, kills it and checks the remaining files. Returns the restored step."""
     command = [sys.executable, "-c", _WRITER, model_dir]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         try:

@@ -1,4 +1,6 @@
-"""Damaged checkpoints: every file torn, altered or lost, one at a time, gives the saved bits or a clear error."""
+"""Tests of damaged checkpoints: with any one file torn, altered or lost, reading returns the saved bits or raises a
+clear error.
+"""
 
 import gc
 import shutil
@@ -75,11 +77,11 @@ def test_an_altered_value_of_a_large_array_is_noticed(tmp_path, caplog):
     np.testing.assert_array_equal(read_latest(tmp_path).items.variables["big"], values + 1)
 
 
-@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # orbax, of futures it gave up
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # of futures orbax abandoned
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(which=st.integers(0, 10**6), position=st.integers(0, 10**6), mask=st.integers(1, 255))
 def test_no_altered_byte_gives_garbage(saved, small_items, assert_same, monkeypatch, which, position, mask):
-    # As if all files of arrays were large: only their sizes are checked before orbax reads them, and the arrays after.
+    # Treats all array files as large: only their sizes are checked before orbax reads them, and the arrays afterwards.
     monkeypatch.setattr("estimator_core._checkpoint.read.check_files", lambda *_: None)
     newest = saved / "checkpoints" / "2"
     files = [file for file in files_of(newest / "arrays") if file.stat().st_size]
@@ -91,7 +93,7 @@ def test_no_altered_byte_gives_garbage(saved, small_items, assert_same, monkeypa
     try:
         assert_same(read_checkpoint(newest), small_items(2))
     except CheckpointCorruptError:
-        gc.collect()  # futures that orbax gave up; their last words amid an `ast.parse` upset Python 3.11
+        gc.collect()  # futures that orbax abandoned: their warnings during an `ast.parse` break Python 3.11
     finally:
         file.write_bytes(data)
 
@@ -99,7 +101,7 @@ def test_no_altered_byte_gives_garbage(saved, small_items, assert_same, monkeypa
 def test_the_owner_sets_damaged_ones_aside(saved, caplog):
     shutil.rmtree(saved / "checkpoints" / "2" / "arrays")
     assert read_latest(saved).step == 1
-    assert latest_checkpoint(saved).endswith("2")  # a reader leaves it alone
+    assert latest_checkpoint(saved).endswith("2")  # a reader does not change it
     restored = read_latest(saved, set_aside=True)
     assert restored.path == str(saved / "checkpoints" / "1") == latest_checkpoint(saved)
     assert (saved / "checkpoints" / "damaged-2" / "manifest.json").exists()
@@ -136,7 +138,7 @@ def test_large_json_is_checked_as_a_whole(tmp_path):
 
 @pytest.mark.parametrize(("old", "new"), [('"base": 2', '"base": 3'), ('"heads": "1.0"', '"heads": "1.1"')])
 def test_a_fact_that_was_altered_in_the_manifest_is_noticed(saved, old, new):
-    """No file but the manifest itself tells it."""
+    """Only the manifest itself holds this fact."""
     manifest = saved / "checkpoints" / "2" / "manifest.json"
     text = manifest.read_text()
     assert text.count(old) == 1

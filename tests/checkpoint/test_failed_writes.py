@@ -1,4 +1,6 @@
-"""Full disks, missing rights, deleted directories: told in words that help, and no good checkpoint is lost."""
+"""Tests of full disks, missing permissions and deleted directories: the message is helpful, and no good checkpoint is
+lost.
+"""
 
 import errno
 import os
@@ -21,7 +23,7 @@ def no_pause(monkeypatch):
 
 
 def fail_at(monkeypatch, module, name, call, error, times=2):
-    """Lets `module.name` raise at its call-th call (from 0) of an attempt to write, in `times` attempts."""
+    """Makes `module.name` raise at call number `call` (from 0) of an attempt to write, in `times` attempts."""
     real, calls = getattr(module, name), []
 
     def failing(*args, **kwargs):
@@ -73,12 +75,12 @@ def test_a_full_disk_is_named_and_costs_one_checkpoint(
 
 
 class FullDisk:
-    """From the n-th change that Python code makes below a directory on, each one that needs space fails."""
+    """Makes each change in a directory that needs space fail, from the n-th change by Python code on."""
 
     def __init__(self) -> None:
         self.root: str | None = None
         self.first = self.count = 0
-        sys.addaudithook(self._audit)  # for the life of the process; idle while there is no root
+        sys.addaudithook(self._audit)  # stays for the life of the process, and is idle without a root
 
     def _audit(self, event, args):
         if self.root is None or event not in ("open", "os.mkdir", "os.rename"):
@@ -207,7 +209,7 @@ def check_full_file_system(disk):
         store.save(1, items(1))
         with pytest.raises(CheckpointError, match=r"needs 1\.6 MB, 1\.\d MB are free"):
             store.save(2, items(2)).wait()
-        with pytest.MonkeyPatch.context() as patch:  # without the look ahead, the writes themselves fail
+        with pytest.MonkeyPatch.context() as patch:  # without the check in advance, the writes themselves fail
             patch.setattr(commit, "_require_space", lambda *_: None)
             with pytest.raises(CheckpointError, match=r"(?i)no space left on device.*needs 1\.6 MB"):
                 store.save(2, items(2)).wait()

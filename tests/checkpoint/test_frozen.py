@@ -1,4 +1,5 @@
-"""Checkpoints written by earlier versions keep loading. A new format adds a directory here; none is ever rewritten.
+"""Tests that checkpoints of earlier versions still load. A new format adds a directory here, and none is ever
+rewritten.
 
 All were written on Python 3.11 with jax 0.10.2 and orbax-checkpoint 0.12.8; `frozen/format_2` and `frozen/format_3` by
 two processes.

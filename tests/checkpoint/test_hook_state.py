@@ -1,4 +1,4 @@
-"""Hook states: what JSON and arrays can express comes back as it was."""
+"""Tests of hook states: everything that JSON and arrays can express is restored unchanged."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""One run per model_dir, whatever became of the run before."""
+"""Tests of the lock: one run per model_dir, regardless of how the previous run ended."""
 
 import json
 import multiprocessing
@@ -28,7 +28,7 @@ with ModelDirLock(sys.argv[1]):
 
 
 def write_lock(model_dir, **changes):
-    """A lock file as another process would have left it."""
+    """Writes a lock file as another process would have left it."""
     holder = replace(Holder.this_process(datetime.now(UTC)), **changes)
     (model_dir / LOCK_FILE).write_text(json.dumps({"token": "another", **holder.to_json()}))
     return model_dir / LOCK_FILE
@@ -67,11 +67,11 @@ def test_the_same_process_cannot_train_twice(tmp_path):
     with ModelDirLock(tmp_path) as first:
         with pytest.raises(ModelDirLockedError, match=f"process {os.getpid()}"):
             ModelDirLock(tmp_path).acquire()
-        assert first.held()  # the refused one took nothing away
+        assert first.held()  # the refused run removed nothing
 
 
 def test_a_process_id_that_was_given_to_somebody_else(tmp_path):
-    write_lock(tmp_path, process_start="1")  # this pid exists, but did not start then
+    write_lock(tmp_path, process_start="1")  # this pid exists, but its process started at another time
     with ModelDirLock(tmp_path) as lock:
         assert lock.held()
 
@@ -100,7 +100,7 @@ def test_the_heartbeat_is_renewed_and_never_for_somebody_else(tmp_path):
         os.utime(path, (1, 1))
         assert not lock.held()
         assert not _becomes(lambda: path.stat().st_mtime > 1, within=0.1)
-    assert path.exists()  # released, but it is no longer ours to delete
+    assert path.exists()  # released, but the file belongs to another run and stays
 
 
 def _becomes(condition, within=10.0):
@@ -167,13 +167,13 @@ with ModelDirLock(sys.argv[1]) as lock:
 
 
 def test_a_holder_that_the_system_hides_may_live(tmp_path, monkeypatch):
-    """As /proc with hidepid does with processes of other users: the heartbeat decides."""
+    """The heartbeat decides. /proc with hidepid hides the processes of other users in this way."""
 
     def kill(pid, number):
         raise PermissionError(pid, number)
 
     monkeypatch.setattr(os, "kill", kill)
-    write_lock(tmp_path, pid=4194999)  # beyond the ids that Linux hands out
+    write_lock(tmp_path, pid=4194999)  # larger than any id that Linux assigns
     with pytest.raises(ModelDirLockedError, match="its last sign of life was 0 s ago"):
         ModelDirLock(tmp_path).acquire()
     with ModelDirLock(tmp_path, stale_secs=-1):
@@ -195,7 +195,7 @@ def test_a_zombie_holds_no_lock(tmp_path):
         with pytest.raises(ModelDirLockedError, match=f"process {dying.pid}"):
             ModelDirLock(tmp_path).acquire()
         dying.kill()
-        os.waitid(os.P_PID, dying.pid, os.WEXITED | os.WNOWAIT)  # it has ended, and nobody has taken note of it
+        os.waitid(os.P_PID, dying.pid, os.WEXITED | os.WNOWAIT)  # it has ended, but no process has reaped it
         with ModelDirLock(tmp_path) as lock:
             assert lock.held()
     finally:

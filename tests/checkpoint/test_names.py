@@ -1,4 +1,4 @@
-"""Any variable name survives the way to the disk and back."""
+"""Tests that any variable name survives a save and a restore."""
 
 import tempfile
 

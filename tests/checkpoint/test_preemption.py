@@ -1,4 +1,4 @@
-"""Signals become a flag, once; the second one is as if nobody had listened."""
+"""Tests of signals: the first one sets a flag, and the second one has its default effect."""
 
 import contextlib
 import os
@@ -19,7 +19,9 @@ SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGUSR1, signal.
 
 @pytest.fixture
 def from_a_terminal():
-    """No signal is ignored. `nohup` has SIGHUP ignored, and a run that is started by it leaves it so."""
+    """Ensures that no signal is ignored. `nohup` makes processes ignore SIGHUP, and a run that it starts keeps this
+    setting.
+    """
     ignored = [number for number in SIGNALS if signal.getsignal(number) is signal.SIG_IGN]
     for number in ignored:
         signal.signal(number, signal.SIG_DFL)
@@ -44,7 +46,9 @@ def test_a_signal_asks_and_the_handlers_come_back(number, capfd):
 
 
 def test_a_signal_that_comes_too_late_reaches_the_handler_of_the_program():
-    """A training that ends by itself has not heeded it. One that was stopped has, and without a handler nobody asks."""
+    """A training that ends by itself has not handled the signal, so it is raised again. A training that was stopped
+    has, and without a handler nothing is raised.
+    """
     told = []
     for own in (signal.SIG_DFL, signal.SIG_IGN, lambda *_: told.append("own")):
         before = signal.signal(signal.SIGTERM, own)
@@ -84,7 +88,7 @@ def test_the_same_signal_from_two_sides_counts_once():
 
 def test_a_second_interrupt_stops_at_once(monkeypatch):
     monkeypatch.setattr(preemption, "_SAME_SIGNAL_SECS", -1)
-    # A process started in the background by a shell ignores SIGINT: the test brings the handler it is about.
+    # A process that a shell starts in the background ignores SIGINT, so the test installs the handler it needs.
     inherited = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         with Preemption():
@@ -117,7 +121,7 @@ def test_a_warning_and_then_sigterm_go_on_saving(monkeypatch):
     monkeypatch.setattr(preemption, "_SAME_SIGNAL_SECS", -1)
     with Preemption() as asked:
         signal.raise_signal(signal.SIGUSR1)
-        signal.raise_signal(signal.SIGTERM)  # the default would end this process
+        signal.raise_signal(signal.SIGTERM)  # the default handler would end this process
         assert asked.reason == "SIGUSR1"
 
 

@@ -1,4 +1,4 @@
-"""A model_dir relative to the working directory or to `~` serves as well as an absolute one, also when the working
+"""Tests of a model_dir relative to the working directory or to `~`: it works like an absolute one, even if the working
 directory changes.
 """
 

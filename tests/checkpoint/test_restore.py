@@ -1,4 +1,4 @@
-"""What a checkpoint must match before it is restored, and how a difference reads."""
+"""Tests of the checks before a restore, and of the messages about differences."""
 
 import json
 
@@ -134,7 +134,7 @@ def test_variables_are_listed_without_reading_arrays(model_dir, monkeypatch):
 
 def test_the_manifest_says_who_wrote_what(model_dir):
     manifest = read_manifest(model_dir / "checkpoints" / "7")
-    assert manifest.format == 1  # no array is in pieces: an older version reads it, too
+    assert manifest.format == 1  # no array is split into pieces, so an older version reads it too
     assert manifest.packages["jax"] == jax.__version__
     entry = manifest.arrays["variables"]["dense/bias"]
     assert entry.crc32 == checksum(np.ones(3, np.float32).tobytes())
@@ -147,4 +147,4 @@ def test_a_newer_format_is_refused_by_name(model_dir):
     path.write_text(json.dumps({**body, "format": FORMAT + 1, "packages": {"estimator-core": "9.0"}}))
     with pytest.raises(CheckpointError, match=r"has format 4; .* up to 3.*'9\.0'.*Install the newer") as caught:
         restore(model_dir / "checkpoints" / "7", {})
-    assert not isinstance(caught.value, CheckpointCorruptError)  # so that no older one is taken in its place
+    assert not isinstance(caught.value, CheckpointCorruptError)  # so that no older one is used instead

@@ -1,4 +1,4 @@
-"""Which checkpoints stay."""
+"""Tests of which checkpoints are kept."""
 
 import logging
 import math
@@ -58,7 +58,7 @@ def test_one_an_hour_stays_over_restarts(tmp_path, small_items, monkeypatch):
 
 @pytest.mark.parametrize(("mode", "kept"), [("min", [3, 6, 8]), ("max", [2, 6, 8])])
 def test_the_best_stay(tmp_path, small_items, mode, kept):
-    # NaN comes first: a sort leaves it where it is, and so would keep it.
+    # NaN comes first: a sort would leave it there, and it would be kept.
     losses = {1: math.nan, 2: 0.9, 3: 0.1, 4: math.nan, 6: 0.4}
     results = {5: {"other": 0.0}, **{step: {"loss": loss} for step, loss in losses.items()}}
     best = KeepBest(metric="loss", mode=mode, n=2)
@@ -67,7 +67,7 @@ def test_the_best_stay(tmp_path, small_items, mode, kept):
 
 
 def test_what_was_just_written_stays_behind_newer_ones(tmp_path, small_items):
-    """A run that goes on from an older checkpoint saves steps below the newest there is."""
+    """A run that continues from an older checkpoint saves steps below the newest existing one."""
     save(tmp_path, small_items, 5, keep_max=1)
     save(tmp_path, small_items, 3, keep_max=1)
     assert steps(tmp_path) == [3, 5]
@@ -142,7 +142,7 @@ def test_rules_only_add(times, keep_max, every, best):
     assert gone.isdisjoint(sorted(hours)[-keep_max:])
     rest = {step: hour for step, hour in hours.items() if step not in gone}
     again = Retention(**rules).superfluous(rest)
-    assert again == []  # what was kept once does not go without a new save
+    assert again == []  # a checkpoint that was kept is not deleted without a new save
 
 
 @pytest.mark.parametrize(
@@ -182,7 +182,7 @@ def test_a_best_that_nobody_measures_is_told_once_when_a_checkpoint_goes(
 
 
 def test_a_best_that_nobody_measures_is_told_of_each_run(tmp_path, small_items, caplog):
-    """A sweep trains one run after the other in one process."""
+    """The warning is logged for each run, because a sweep trains several runs in one process."""
     for name in ("first", "second"):
         rule = KeepBest(metric="acuracy", mode="max")
         save(tmp_path / name, small_items, 1, 2, 3, keep_max=1, keep_best=rule, results=lambda: {1: {"loss": 1.0}})

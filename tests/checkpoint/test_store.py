@@ -1,4 +1,4 @@
-"""Saving and reading back: what goes in comes out, whatever happens to the live state meanwhile."""
+"""Tests of saving and reading: a checkpoint is read as it was saved, whatever happens to the live state meanwhile."""
 
 import subprocess
 import sys
@@ -77,7 +77,7 @@ def test_large_arrays_are_copied_in_parts(tmp_path, monkeypatch, dtype):
     arrays = {rows: np.arange(rows * 3).reshape(rows, 3).astype(dtype) for rows in (100, 777, 778)}
     live = {str(rows): array.copy() for rows, array in arrays.items()} | {"t": arrays[777].copy().T}
     with CheckpointStore(tmp_path) as store:
-        for step in (1, 2):  # into fresh memory, and into that of the copy before
+        for step in (1, 2):  # into new memory, and into the memory of the previous copy
             saved = store.save(step, CheckpointItems(clock=clock(step), variables=live))
             found = read_checkpoint(saved.path).variables
             for rows, array in arrays.items():
@@ -92,7 +92,9 @@ def test_large_arrays_are_copied_in_parts(tmp_path, monkeypatch, dtype):
     [("cpu", "device", True), ("gpu", "device", False), ("gpu", "pinned_host", True), ("tpu", "unpinned_host", True)],
 )
 def test_arrays_that_numpy_sees_without_a_copy_are_known(platform, memory, of_the_host):
-    """Also those of an accelerator in the memory of its host, such as a large table: a view of one stops donation."""
+    """This includes arrays of an accelerator in host memory, such as a large table, because a view of one prevents
+    donation.
+    """
     sharding = SimpleNamespace(device_set=[SimpleNamespace(platform=platform)], memory_kind=memory)
     assert is_of_the_host(sharding) is of_the_host
 
@@ -153,7 +155,7 @@ def test_nan_is_never_saved(tmp_path, item):
         saved.wait()
     assert saved.done()
     assert isinstance(saved.error, NanLossDuringTrainingError)
-    store.close()  # the error has been given to somebody: once is enough
+    store.close()  # the error was already raised once
     assert [path[-1] for path in store.all()] == ["1"]
     assert sorted(path.name for path in (tmp_path / "checkpoints").iterdir()) == ["1"]
 
@@ -252,7 +254,7 @@ def test_one_commit_at_a_time_and_no_thread_left(tmp_path, monkeypatch):
     assert most == [1, 1, 1, 1]
     assert saved.done()
     assert not [thread.name for thread in threading.enumerate() if thread.name.startswith("checkpoint-")]
-    assert threading.active_count() <= before + 1  # orbax may keep its event loop
+    assert threading.active_count() <= before + 1  # orbax may keep its event loop running
 
 
 def test_no_checkpoint_is_said_clearly(tmp_path):

@@ -1,4 +1,4 @@
-"""Many schedules of the model_dir scenario, drawn from seeds: `python -m tests.journal.explore 100000 --faults 2`."""
+"""Runs many schedules of the model_dir scenario from seeds: `python -m tests.journal.explore 100000 --faults 2`."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ KINDS = (*simulation.WITHIN_CONTRACT, *simulation.BY_HAND)
 
 
 def explored(faults: int, schedules: int, seed: int) -> simulation.Report:
-    """One share of the schedules."""
+    """Explores one share of the schedules."""
     return simulation.explore(
         simulation.model_dir_scenario(), faults=faults, schedules=schedules, seed=seed, kinds=KINDS
     )
 
 
 def main() -> int:
-    """Exit code 1 where something is violated."""
+    """Explores all schedules. The exit code is 1 if an obligation is violated."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("schedules", type=int)
     parser.add_argument("--faults", type=int, default=2)

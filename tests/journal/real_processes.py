@@ -1,4 +1,4 @@
-"""Runs in processes of their own, killed at chosen changes or frozen across a take-over: `python -m … 200`."""
+"""Runs in separate processes, killed at chosen changes or frozen during a take-over: `python -m … 200`."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ NO_END = 1_000_000
 def start(
     folder: Path, name: str, *, saves: int = NO_END, kill_at: int = 0, when: str = "after"
 ) -> subprocess.Popen[str]:
-    """A run of the model_dir."""
+    """Starts a run of the model_dir."""
     arguments = [str(folder / "run"), name, str(folder / "acknowledged"), str(saves), str(kill_at), when]
     command = [sys.executable, str(WRITER), *arguments]
     return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
 
 
 def trials(folder: Path, number: int, *, seed: int) -> Counter[str]:
-    """So many kills and freezes of one model_dir; then what is left is proved.
+    """Makes a number of kills and freezes in one model_dir, and then checks the remaining files.
 
     Returns:
-        How often what happened.
+        The count of each outcome.
     """
     (folder / "run").mkdir()
     (folder / "acknowledged").touch()
@@ -51,7 +51,7 @@ def trials(folder: Path, number: int, *, seed: int) -> Counter[str]:
 
 
 def freeze(folder: Path, name: str) -> str:
-    """A run stands still, another takes over, the first goes on: it stops and names the other."""
+    """Freezes a run until another takes over, and then continues the first, which must stop and name the other."""
     frozen = start(folder, name)
     assert frozen.stdout is not None
     assert frozen.stdout.readline() == "took\n"
@@ -67,7 +67,7 @@ def freeze(folder: Path, name: str) -> str:
 
 
 def prove(folder: Path) -> Counter[str]:
-    """What must be true of what is left."""
+    """Checks what must be true of the remaining files."""
     storage = LocalStorage(folder / "run")
     whole = read_lineage(storage, whole=True)
     assert read_lineage(storage) == whole

@@ -1,6 +1,6 @@
-"""A small training in a process of its own: `python small_run.py MODEL_DIR STEPS [WHERE NUMBER SIGNAL]`.
+"""A small training in a separate process: `python small_run.py MODEL_DIR STEPS [WHERE NUMBER SIGNAL]`.
 
-With WHERE, the process gets the signal at the NUMBERth call of one of its functions, before it does anything.
+With WHERE, the process receives the signal at the start of the NUMBERth call of one of its functions.
 """
 
 import os
@@ -19,7 +19,7 @@ from estimator_core._journal import writer
 from estimator_core._loop import eval_results, training
 from estimator_core._storage.local import LocalStorage
 
-#: Where a signal can come: the owner of a function, and its name.
+#: The places where a signal can arrive: the owner of a function, and the name of the function.
 WHERE = {
     "record": (LocalStorage, "put_new"),
     "recorded": (writer, "refresh"),
@@ -59,7 +59,7 @@ def estimator_of(model_dir: str, **config: Any) -> ec.Estimator:
 
 
 def train(model_dir: str, steps: int, **config: Any) -> ec.Estimator:
-    """Trains with an evaluation at each checkpoint, and one between."""
+    """Trains with an evaluation at each checkpoint and one between checkpoints."""
     estimator = estimator_of(model_dir, **config)
     ec.train_and_evaluate(
         estimator,

@@ -1,4 +1,6 @@
-"""What a record counts is on the disk before the record is made; what nobody counts is not waited for."""
+"""Tests of durability: files that a record counts are on disk before the record is written, and the journal does not
+wait for other files.
+"""
 
 import errno
 import os
@@ -23,7 +25,7 @@ from estimator_core._summaries import open_summary_writer
 
 @pytest.fixture
 def synced(monkeypatch):
-    """Inodes that were flushed to the disk."""
+    """The inodes that were flushed to the disk."""
     seen = set()
     original = os.fsync
 
@@ -37,7 +39,7 @@ def synced(monkeypatch):
 
 @pytest.fixture
 def at_publish(monkeypatch, synced):
-    """What had been flushed when each record of segments was made."""
+    """The inodes that were flushed before each record of segments was written."""
     told = []
     original = RealJournal.publish
 
@@ -50,7 +52,7 @@ def at_publish(monkeypatch, synced):
 
 
 def a_point(directory, step):
-    """Writes one, and returns the inode of its file."""
+    """Writes one point and returns the inode of its file."""
     writer = open_summary_writer(directory)
     writer.scalar("loss", 0.5, step)
     writer.flush()
@@ -84,7 +86,7 @@ def test_what_an_observer_records_is_on_the_disk(tmp_path, synced):
 
 
 def flushed_in_pairs(monkeypatch):
-    """What is flushed and named from now on, in order. Two files are flushed at once, or not at all."""
+    """Records what is flushed and named from now on, in order. Two files must be flushed at the same time."""
     told, both = [], threading.Barrier(2, timeout=20)
     flush, name = os.fsync, os.link
 
@@ -211,7 +213,7 @@ def test_a_run_that_takes_over_reads_what_is_new_to_it_and_nothing_else(tmp_path
     journal = take_over(storage, "one", lambda lineage: 0, known=known)
     assert asked == ["identity", "0000000004", "0000000005", "0000000006"]
     assert [took.writer for took in journal.lineage.starts][-2:] == ["a faster one", "one"]
-    assert len(known.starts) == 5  # what was read before belongs to whoever read it
+    assert len(known.starts) == 5  # what was read before belongs to its reader and is unchanged
 
 
 def test_a_known_journal_that_is_gone_is_not_gone_on_with(tmp_path):

@@ -1,4 +1,4 @@
-"""The journal: one writer at a time, whatever happens to its records."""
+"""Tests of the journal: one writer at a time, whatever happens to its records."""
 
 import shutil
 import threading
@@ -33,7 +33,7 @@ def saved(step: int, place: str | None = None) -> Saved:
 
 
 def record(root: Path, number: int) -> Path:
-    """Where a record of the only journal lies."""
+    """Returns the path of a record of the only journal."""
     (path,) = root.glob(f"journal/*/{number:010d}")
     return path
 
@@ -153,7 +153,7 @@ def test_an_observer_that_comes_before_any_run_spoils_nothing(storage):
 
 
 class TakenOverAtOnce(LocalStorage):
-    """Another run takes over between the first record and its writer's next look."""
+    """A storage in which another run takes over between the first record and the next check of its writer."""
 
     others = 0
 
@@ -173,7 +173,7 @@ def test_a_run_that_is_superseded_while_it_takes_over_does_not_think_itself_the_
 
 
 class LosesAnswers(LocalStorage):
-    """Carries out every other conditional write without saying so."""
+    """Carries out every conditional write, but hides the outcome of every other one."""
 
     calls = 0
 
@@ -195,7 +195,7 @@ def test_a_lost_answer_is_neither_a_loss_nor_a_double(tmp_path):
 
 
 class HoldsRequests(LocalStorage):
-    """The network pauses: while a request is held, something else happens, and nobody says what became of it."""
+    """Delays a request, lets something else happen meanwhile, and hides the outcome of the request."""
 
     meanwhile: Callable[[], None] | None = None
 
@@ -226,7 +226,7 @@ def test_a_held_request_is_refused_where_another_run_has_taken_over(tmp_path):
 @pytest.mark.parametrize(("seconds", "attempts"), [(300.0, 2), (0.0, 31)])
 def test_a_store_that_never_answers_is_asked_for_two_minutes(tmp_path, monkeypatch, seconds, attempts):
     class NeverAnswers(LocalStorage):
-        """Takes so long for each write, and says nothing of what became of it."""
+        """Takes a fixed time for each write and hides its outcome."""
 
         calls = 0
 
@@ -297,7 +297,7 @@ def test_a_removed_model_dir_stops_the_run_and_is_not_made_again(storage, tmp_pa
 
 def test_a_run_that_stood_still_while_its_model_dir_was_replaced_leaves_the_other_alone(tmp_path):
     class Replaced(LocalStorage):
-        """Its model_dir is replaced between the check of a publish and its record."""
+        """A storage whose model_dir is replaced between the check of a publish and its record."""
 
         def put_new(self, key, data):
             if "0000000001" in key:
@@ -317,7 +317,7 @@ def test_a_run_that_stood_still_while_its_model_dir_was_replaced_leaves_the_othe
 
 def test_an_identity_that_appears_while_one_reads_is_no_fault(tmp_path):
     class Begun(LocalStorage):
-        """Another run begins the model_dir between two looks."""
+        """A storage in which another run begins the model_dir between two checks."""
 
         begun = False
 

@@ -1,4 +1,6 @@
-"""What a killed evaluation leaves after its run has ended goes; what a living one writes stays."""
+"""Tests of evaluations after the end of their run: files of a killed evaluation are removed, and files of a running one
+stay.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,7 @@ STEPS = 10
 
 @pytest.fixture(scope="module")
 def ended(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A run that has ended, started once more; tests copy it."""
+    """A run that ended and was started once more. Tests copy it."""
     directory = tmp_path_factory.mktemp("ended") / "run"
     train(str(directory), STEPS)
     train(str(directory), STEPS)
@@ -35,7 +37,7 @@ def run(tmp_path: Path, ended: Path) -> Path:
 
 
 def stopped_before_its_record(run: Path) -> subprocess.Popen[str]:
-    """The ended run started again, frozen with its result in an event file and not in the journal."""
+    """Starts the ended run again and freezes it when its result is in an event file but not in the journal."""
     process = started(run, "record", 1, "SIGSTOP", steps=STEPS)
     assert process.stdout is not None
     assert process.stdout.readline() == "now\n"
@@ -66,7 +68,7 @@ def test_evaluations_killed_after_the_end_leave_nothing(run: Path, moments: Any)
 
 
 def test_a_living_evaluation_beside_the_next_one_is_not_harmed(run: Path) -> None:
-    """Not by an evaluation, an audit, a repair, nor by a run that takes the next epoch."""
+    """An evaluation, an audit, a repair and a run that takes the next epoch do not harm it."""
     before = points(run / "eval")["loss"]
     living = stopped_before_its_record(run)
     (written,) = (path for path in (run / "eval").glob("events*") if event_file_is_locked(path))
@@ -93,7 +95,7 @@ def test_an_evaluation_killed_beside_a_living_one_leaves_nothing(run: Path) -> N
 
 
 def test_without_locks_only_a_run_that_takes_over_removes(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """No lock says there whether the writer is gone."""
+    """Without locks, nothing shows whether the writer has ended."""
     killed(run, "record", 1, steps=STEPS)
     monkeypatch.setattr(event_file, "_lock", _refused)
     estimator_of(str(run)).evaluate(batches(1))

@@ -1,4 +1,4 @@
-"""The simulation finds faults that are put into the protocol on purpose, and names the schedule of each."""
+"""Tests that the simulation finds deliberate faults of the protocol and names the schedule of each."""
 
 import contextlib
 from collections.abc import Callable
@@ -82,7 +82,7 @@ def of_whoever_is_the_writer(put: Put) -> None:
 
 
 def snapshot_first(put: Put) -> None:
-    """Keeps the sum with the next record in it, before that record is written."""
+    """Writes the snapshot that includes the next record before that record is written."""
     original = writer._made
 
     def made(storage, key, data):
@@ -103,7 +103,7 @@ def snapshot_first(put: Put) -> None:
 
 
 SCENARIO = "estimator_testing.simulation.model_dir"
-#: The fault, and the obligations of which it violates one.
+#: Each fault, and the obligations of which it violates at least one.
 FAULTS: dict[str, tuple[Callable[[Put], None], str]] = {
     "publish without a look at the identity": (
         lambda put: put("estimator_core._journal.writer._require_unchanged", lambda storage, lineage: None),
@@ -128,7 +128,7 @@ FAULTS: dict[str, tuple[Callable[[Put], None], str]] = {
 }
 
 
-#: What takes long to come to light.
+#: The faults that take long to find.
 RARE = ("a lease is not checked again", "the clock is read after the leases")
 
 
@@ -146,7 +146,7 @@ def test_a_fault_in_the_protocol_is_found(name, monkeypatch):
     print(f"\n{name}: {report}")
     found = {violation.partition(":")[0] for violation in report.failure.violations}
     assert found & set(obligations)
-    assert simulation.simulate(scenario, report.failure.faults) == report.failure  # it replays, byte for byte
+    assert simulation.simulate(scenario, report.failure.faults) == report.failure  # the replay is identical
     monkeypatch.undo()
     assert simulation.simulate(scenario, report.failure.faults).violations == ()
 

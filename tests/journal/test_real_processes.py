@@ -1,4 +1,4 @@
-"""Real processes on a real directory: killed at their n-th change, or frozen while another takes over."""
+"""Tests of real processes on a real directory, killed at their n-th change or frozen while another takes over."""
 
 import sys
 from pathlib import Path

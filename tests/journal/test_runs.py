@@ -1,4 +1,6 @@
-"""Real runs and their journal: one writer, each point once, whatever is killed, frozen, removed or copied."""
+"""Tests of real runs and their journal: one writer, and each point once, whatever is killed, frozen, removed or
+copied.
+"""
 
 from __future__ import annotations
 
@@ -35,13 +37,13 @@ STEPS = 15
 
 
 def points(directory: Path) -> dict[str, list[int]]:
-    """The steps that TensorBoard's own reader sees."""
+    """Returns the steps that TensorBoard's own reader finds."""
     events = EventAccumulator(str(directory), size_guidance={"scalars": 0}).Reload()
     return {tag: [event.step for event in events.Scalars(tag)] for tag in events.Tags()["scalars"]}
 
 
 def started(model_dir: Path, *moment: Any, steps: int = STEPS) -> subprocess.Popen[str]:
-    """A run in a process of its own."""
+    """Starts a run in a separate process."""
     command = [sys.executable, str(SCRIPT), str(model_dir), str(steps), *map(str, moment)]
     env = {**os.environ, "JAX_PLATFORMS": "cpu"}
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=env)
@@ -54,7 +56,7 @@ def killed(model_dir: Path, where: str, number: int, *, steps: int = STEPS) -> N
 
 
 def what_is_left(model_dir: Path) -> dict[str, Any]:
-    """Of a run, in a form that can be compared: weights, results, points, names of checkpoints."""
+    """Returns the weights, results, points and checkpoint names of a run in a form that can be compared."""
     found = {place: points(model_dir / place) for place in (".", "eval", "eval_often")}
     return {
         "weights": {name: value.tobytes() for name, value in ec.load_variables(str(model_dir)).items()},
@@ -66,7 +68,7 @@ def what_is_left(model_dir: Path) -> dict[str, Any]:
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    """What a run that nobody disturbs leaves."""
+    """The results of an undisturbed run."""
     directory = tmp_path_factory.mktemp("whole")
     train(str(directory), STEPS)
     left = what_is_left(directory)
@@ -89,7 +91,7 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return directory
 
 
-#: The moment of the first kill, and that of the second, which is aimed at the recovery of the first.
+#: The moments of the first kill and of the second one, which targets the recovery from the first.
 PAIRS = [
     (("name", 3), ("views", 1)),
     (("line", 9), ("trim", 1)),
@@ -116,7 +118,9 @@ def test_killed_twice_it_ends_as_if_nobody_had_disturbed_it(
 
 @pytest.mark.slow
 def test_a_point_behind_the_checkpoint_is_not_read_twice(tmp_path: Path) -> None:
-    """Killed after a checkpoint and an evaluation after it, resumed, killed before the first evaluation, resumed."""
+    """The run is killed after a checkpoint and a later evaluation, resumed, killed before its first evaluation, and
+    resumed.
+    """
     run = tmp_path / "run"
     killed(run, "line", 8)  # results of steps after the last checkpoint are written
     killed(run, "evaluation", 1)
@@ -159,7 +163,7 @@ def test_step_0_of_an_evaluation_survives_a_kill(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_a_frozen_run_that_another_one_replaced_saves_and_deletes_nothing(tmp_path: Path, whole: Any) -> None:
     run = tmp_path / "run"
-    frozen = started(run, "name", 3, "SIGSTOP")  # recorded, and the directory has not got its name
+    frozen = started(run, "name", 3, "SIGSTOP")  # recorded, but the directory does not have its name yet
     assert frozen.stdout is not None
     assert frozen.stdout.readline() == "now\n"
     (run / "run.lock").unlink()
@@ -175,7 +179,7 @@ def test_a_frozen_run_that_another_one_replaced_saves_and_deletes_nothing(tmp_pa
 
 
 class AtStep(Hook):
-    """Does something at a step."""
+    """Calls a function at a step."""
 
     def __init__(self, step: int, act: Any) -> None:
         self._step, self._act = step, act
@@ -205,9 +209,9 @@ def test_a_model_dir_that_goes_away_stops_the_run_and_is_not_made_again(tmp_path
     run, elsewhere = tmp_path / "run", tmp_path / "elsewhere"
 
     def go() -> None:
-        while 5 not in read_lineage(LocalStorage(run)).saved:  # a save under way would write into what is removed
+        while 5 not in read_lineage(LocalStorage(run)).saved:  # a later save would write into the removed one
             time.sleep(0.01)
-        while how == "removed" and run.exists():  # what is being written may come and go meanwhile
+        while how == "removed" and run.exists():  # files in progress may appear and disappear meanwhile
             shutil.rmtree(run, ignore_errors=True)
         if how == "removed":
             return
@@ -244,7 +248,7 @@ def test_a_copy_under_a_later_name_is_not_the_newest(tmp_path: Path, trained: Pa
     shutil.rmtree(run / "journal")
     shutil.rmtree(run / "snapshots", ignore_errors=True)
     (run / "identity").unlink()
-    assert latest_checkpoint(run) == str(run / "checkpoints" / "10")  # by its manifest
+    assert latest_checkpoint(run) == str(run / "checkpoints" / "10")  # identified by its manifest
 
 
 @pytest.mark.parametrize("with_journal", [True, False])
@@ -353,13 +357,13 @@ def test_a_run_without_checkpoints_takes_an_epoch_and_records_its_event_files(tm
 
 
 def test_runs_in_directories_below_keep_their_event_files(tmp_path: Path) -> None:
-    """As the linear model that `estimator tabular train` puts into the model_dir of another one."""
+    """`estimator tabular train` writes such a run: a linear model in the model_dir of another model."""
     run = tmp_path / "run"
     inner = (run / "linear_baseline", run / "deep" / "er")
     for place in (run, *inner):
         train(str(place), 5)
     below = {path: path.read_bytes() for place in inner for path in place.rglob("events.out.*")}
-    assert len(below) == 6  # of the training and of two evaluations each
+    assert len(below) == 6  # those of the training and of two evaluations each
     assert audit(run).findings == ()
     train(str(run), STEPS)
     assert main(["audit", str(run), "--repair"]) == 0
@@ -368,7 +372,7 @@ def test_runs_in_directories_below_keep_their_event_files(tmp_path: Path) -> Non
 
 
 def test_a_model_dir_below_in_which_nobody_has_trained_keeps_its_event_files(tmp_path: Path) -> None:
-    """Such as that of an Estimator which evaluates a checkpoint of the run around it."""
+    """An Estimator that evaluates a checkpoint of the surrounding run has such a model_dir."""
     run = tmp_path / "run"
     train(str(run), 5)
     inner = estimator_of(str(run / "inner"))
@@ -382,7 +386,7 @@ def test_a_model_dir_below_in_which_nobody_has_trained_keeps_its_event_files(tmp
 
 
 def test_a_directory_named_journal_is_no_journal(tmp_path: Path) -> None:
-    """What a run has written beside it is trimmed as everywhere else."""
+    """The event files that a run wrote next to it are trimmed as usual."""
     run = tmp_path / "run"
     train(str(run), 5)
     (run / "logs" / "journal").mkdir(parents=True)

@@ -1,11 +1,11 @@
-"""The journal, leases and collection under simulated faults: no obligation is violated."""
+"""Tests of the journal, leases and collection under simulated faults: no obligation is violated."""
 
 import pytest
 
 from estimator_core.testing import simulation
 
 KINDS = (*simulation.WITHIN_CONTRACT, *simulation.BY_HAND)
-#: In the ordinary tests; the session `simulation` runs a hundred thousand (explore.py).
+#: The numbers of schedules in the ordinary tests. The session `simulation` runs a hundred thousand (explore.py).
 PAIRS, TRIPLES = 1000, 150
 
 

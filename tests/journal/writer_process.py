@@ -1,4 +1,4 @@
-"""A run of a model_dir in a process of its own: it may kill itself at its n-th change of the storage."""
+"""A run of a model_dir in a separate process that may kill itself at its n-th change of the storage."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ CHANGES = ("put_new", "put", "put_stream", "delete")
 
 
 class Dying(LocalStorage):
-    """Dies before or after its n-th change; lives for ever with n = 0."""
+    """A storage that kills the process before or after its n-th change. With n = 0 it never does."""
 
     def __init__(self, root: str, number: int, *, before: bool) -> None:
         super().__init__(root)
@@ -39,7 +39,7 @@ class Dying(LocalStorage):
 
 
 def main(root: str, name: str, acknowledged: str, saves: int, kill_at: int, when: str) -> int:
-    """Saves checkpoints until it dies, is superseded, or has saved enough."""
+    """Saves checkpoints until the process is killed, is superseded, or has saved enough."""
     storage = Dying(root, kill_at, before=when == "before")
     with open(acknowledged, "a") as told:
 

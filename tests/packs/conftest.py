@@ -1,4 +1,4 @@
-"""The tests of this folder and the processes they start import its modules by name."""
+"""Fixtures of the tests of packs. The tests of this folder and the processes they start import its modules by name."""
 
 import sys
 from pathlib import Path
@@ -12,5 +12,5 @@ from cuts import make_chunks_small
 
 @pytest.fixture
 def small_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Chunks of a few elements, so that small arrays have many."""
+    """Makes chunks of a few elements, so that small arrays have many."""
     make_chunks_small(monkeypatch)

@@ -1,4 +1,4 @@
-"""Packs of random arrays, cut into pieces and dealt out to several writers."""
+"""Packs of random arrays that are cut into pieces and distributed over several writers."""
 
 import itertools
 import math
@@ -23,7 +23,7 @@ SMALL_CHUNK = 48
 
 
 def make_chunks_small(patch: pytest.MonkeyPatch) -> None:
-    """Chunks of a few elements, so that small arrays have many."""
+    """Makes chunks of a few elements, so that small arrays have many."""
     patch.setattr("estimator_core._packs.boxes.CHUNK_BYTES", SMALL_CHUNK)
     patch.setattr("estimator_core._packs.fetch.CHUNK_BYTES", 2 * SMALL_CHUNK)
     patch.setattr("estimator_core._packs.fetch._GAP", 64)
@@ -38,7 +38,7 @@ class Cut:
 
 
 def bits(dtype: str, shape: Sequence[int], seed: int) -> np.ndarray:
-    """Any bit pattern that the dtype has, NaN included."""
+    """Draws any bit pattern of the dtype, NaN included."""
     of = dtype_named(dtype)
     rng = np.random.default_rng(seed)
     if of.itemsize == 1 and dtype != "float8_e4m3fn" and dtype != "uint8":
@@ -49,7 +49,7 @@ def bits(dtype: str, shape: Sequence[int], seed: int) -> np.ndarray:
 
 @st.composite
 def cuts(draw: st.DrawFn) -> Cut:
-    """An array of any dtype, cut along each axis, dealt out to up to three writers."""
+    """Draws an array of any dtype, cut along each axis and distributed over up to three writers."""
     shape = draw(st.lists(st.integers(0, 9), max_size=4).map(tuple))
     array = bits(draw(st.sampled_from(DTYPES)), shape, draw(st.integers(0, 2**32)))
     boxes = [()]
@@ -61,7 +61,7 @@ def cuts(draw: st.DrawFn) -> Cut:
 
 
 def written(directory: Path, named: dict[str, Cut]) -> Packs:
-    """The packs that hold these arrays, each writer's in one."""
+    """Writes the packs of these arrays, one per writer."""
     directory.mkdir()
     storage = LocalStorage(directory)
     entries = []
@@ -83,6 +83,6 @@ def written(directory: Path, named: dict[str, Cut]) -> Packs:
 
 
 def opened(packs: Packs, named: dict[str, Cut]) -> dict[str, StoredArray]:
-    """The arrays in packs."""
+    """Opens the arrays in packs."""
     expected = {path: (cut.array.shape, cut.array.dtype.name) for path, cut in named.items()}
     return stored_arrays(packs, {"variables": expected})["variables"]

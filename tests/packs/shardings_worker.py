@@ -1,4 +1,4 @@
-"""Random trees on eight devices: saved with one sharding by several writers, placed with another."""
+"""Random trees on eight devices, saved with one sharding by several writers and placed with another."""
 
 import tempfile
 from collections import Counter
@@ -25,7 +25,7 @@ seen: Counter[str] = Counter()
 
 
 class Counting(LocalStorage):
-    """Notes how many bytes were asked for."""
+    """Counts the requested bytes."""
 
     asked = 0
 
@@ -36,7 +36,9 @@ class Counting(LocalStorage):
 
 @st.composite
 def shardings(draw: st.DrawFn, shape: tuple[int, ...]) -> NamedSharding:
-    """Over some of the devices, in any order; each axis of the mesh splits an axis of the array or none."""
+    """Draws a sharding over some of the devices in any order. Each axis of the mesh splits one axis of the array or
+    none.
+    """
     sizes = draw(st.sampled_from(MESHES))
     order = draw(st.permutations(range(8)))
     grid = np.array([jax.devices()[place] for place in order[: int(np.prod(sizes))]], dtype=object).reshape(sizes)
@@ -100,7 +102,7 @@ def comes_back(data: st.DataObject) -> None:
 
 
 def each_chunk_is_read_once() -> None:
-    """Whichever axis is split: a chunk that several devices need is asked for once."""
+    """Checks that a chunk that several devices need is requested once, whichever axis is split."""
     value = np.arange(32 << 20, dtype=np.uint8).reshape(32, 1 << 20)
     mesh = Mesh(np.array(jax.devices()), ("d",))
     with tempfile.TemporaryDirectory() as directory:

@@ -1,4 +1,4 @@
-"""A pack read as docs/checkpoints.md describes it, with the standard library and numpy alone."""
+"""Tests that read a pack as docs/checkpoints.md describes it, with only the standard library and numpy."""
 
 import hashlib
 import json

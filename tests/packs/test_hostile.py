@@ -1,4 +1,4 @@
-"""An index that nobody wrote so is refused before it takes memory, whoever made its digest fit."""
+"""Tests of forged indexes: they are refused before they use memory, even if their digest fits."""
 
 import dataclasses
 import hashlib
@@ -31,7 +31,7 @@ def packs(tmp_path: Path) -> Packs:
 
 
 def forged(packs: Packs, body: bytes, *, footer: Callable[[list[Any]], list[Any]] = lambda fields: fields) -> Packs:
-    """The same packs with another index, whose digest and checksums fit."""
+    """Returns the same packs with another index, whose digest and checksums fit."""
     first = packs.entries[0]
     file = Path(packs.storage.url, first.name)
     data = file.read_bytes()[: first.bytes - first.index]

@@ -1,4 +1,4 @@
-"""Saves of the rows that have changed: restored equal, whatever was deleted, killed or damaged between them."""
+"""Tests of saves of changed rows: they are restored exactly, whatever was deleted, killed or damaged between them."""
 
 import os
 import tempfile
@@ -21,7 +21,7 @@ from estimator_core.errors import CheckpointCorruptError, CheckpointError
 
 @pytest.fixture
 def all_tables(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Every array counts as large."""
+    """Treats every array as large."""
     make_chunks_small(monkeypatch)
     monkeypatch.setattr("estimator_core._checkpoint.host_copy.LEAST_BYTES", 1)
     monkeypatch.setattr("estimator_core._checkpoint.host_copy._TOGETHER", 64)
@@ -29,7 +29,7 @@ def all_tables(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 def finite(dtype: str, shape: tuple[int, ...], seed: int) -> np.ndarray:
-    """Numbers that may be saved, and that every dtype has."""
+    """Draws numbers that may be saved and that exist in every dtype."""
     return np.random.default_rng(seed).integers(0, 100, shape).astype(dtype_named(dtype))
 
 
@@ -43,7 +43,7 @@ def packs_of(model_dir: Path, step: int) -> dict[str, int]:
 
 @st.composite
 def lives(draw: st.DrawFn) -> list[dict[str, np.ndarray]]:
-    """Arrays of several saves: some rows change from one to the next, sometimes all, sometimes the shape."""
+    """Draws the arrays of several saves. From one to the next some rows change, sometimes all rows or the shape."""
     table = finite(draw(st.sampled_from(["float32", "bfloat16", "uint8"])), (draw(st.integers(1, 60)), 3), 1)
     vector, saves = finite("int64", (7,), 2), []
     for seed in range(draw(st.integers(2, 7))):
@@ -72,7 +72,7 @@ def test_every_checkpoint_that_is_kept_is_what_was_saved(
             for step, variables in enumerate(saves):
                 store.save(step, items(step, **variables)).wait()
                 if step == closed:
-                    store.close()  # frees the copies: what cannot be compared is saved whole
+                    store.close()  # frees the copies: arrays that cannot be compared are saved whole
         kept = range(max(0, len(saves) - keep), len(saves))
         assert [int(Path(path).name) for path in store.all()] == list(kept)
         for step in kept:
@@ -157,7 +157,7 @@ def test_a_damaged_base_is_found(tmp_path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.timeout(600)
 def test_a_table_of_ten_million_rows(tmp_path: Path) -> None:
-    """Bytes and time against a full save, where 0.1% of the rows have changed."""
+    """Compares bytes and time with a full save if 0.1% of the rows changed."""
     rng = np.random.default_rng(0)
     table = rng.random((10_000_000, 16), np.float32)
     took, written = [], []

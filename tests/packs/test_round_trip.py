@@ -1,4 +1,4 @@
-"""What is written into packs comes back bit for bit, in whatever part; a damaged byte is found and named."""
+"""Tests that any part of an array is read from packs bit for bit, and that a damaged byte is found and named."""
 
 import math
 import tempfile

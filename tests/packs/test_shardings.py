@@ -1,4 +1,4 @@
-"""Saved with any sharding, placed with any other: eight devices need a process of their own."""
+"""Tests of arrays that are saved with one sharding and placed with another. Eight devices need a separate process."""
 
 import os
 import subprocess

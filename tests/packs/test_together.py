@@ -1,4 +1,4 @@
-"""Several processes decide alike which checkpoint is intact, though each looks at a share of it only."""
+"""Tests that several processes agree on which checkpoint is intact, although each checks only a share of it."""
 
 import shutil
 import threading
@@ -31,7 +31,7 @@ COUNT = 3
 
 
 class Threads:
-    """Threads in the place of processes: what they agree on goes through memory."""
+    """A coordinator of threads instead of processes. They agree through memory."""
 
     def __init__(self, index: int, barrier: threading.Barrier, told: dict[int, str | None]) -> None:
         self.index, self.count, self._barrier, self._told = index, COUNT, barrier, told
@@ -48,7 +48,7 @@ class Threads:
 
 
 def in_all(do: Callable[[Any], Any]) -> list[Any]:
-    """What each of the threads returns."""
+    """Returns the results of all threads."""
     barrier, told = threading.Barrier(COUNT), dict.fromkeys(range(COUNT))
     with ThreadPoolExecutor(COUNT) as pool:
         return list(pool.map(lambda index: do(Threads(index, barrier, told)), range(COUNT)))
@@ -168,7 +168,7 @@ class FailsOnce:
 
 @pytest.fixture
 def failing(saved: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[Exception], None]:
-    """Moves the packs of the newest checkpoint to a store that raises an error once."""
+    """Makes the store of the packs of the newest checkpoint raise an error once."""
 
     def failing(error: Exception) -> None:
         directory, store = saved / "checkpoints" / "2", saved / "store"
@@ -182,7 +182,7 @@ def failing(saved: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[Exception
 
 
 def untouched(saved: Path) -> bool:
-    """Whether the checkpoints have their names."""
+    """Returns whether the checkpoints still have their names."""
     return sorted(path.name for path in (saved / "checkpoints").iterdir()) == ["1", "2"]
 
 

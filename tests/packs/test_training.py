@@ -1,4 +1,4 @@
-"""A run that saves what has changed goes on from there as one that saves everything."""
+"""Tests of runs with incremental saves: they resume like runs with full saves."""
 
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,7 @@ ROWS = 40_000
 
 
 def model_fn(features: Any, labels: Any, mode: str) -> ec.EstimatorSpec:
-    """Sums of rows of a table of more than a megabyte."""
+    """A model of sums of rows of a table larger than one megabyte."""
     rows = ec.sparse_lookup("table", features["ids"], (ROWS, 8))
     loss = jnp.mean((rows.sum(axis=(1, 2)) - labels) ** 2)
     return ec.EstimatorSpec(mode, predictions={"sum": rows}, loss=loss, train_op=optax.adam(0.1))

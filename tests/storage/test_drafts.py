@@ -1,4 +1,4 @@
-"""Files that appear whole: what a kill leaves, and whose drafts are removed."""
+"""Tests of files that appear whole: the state after a kill, and which drafts are removed."""
 
 import os
 import subprocess
@@ -50,8 +50,8 @@ def test_drafts_of_other_machines_stay_for_a_week(tmp_path):
 
 @pytest.mark.parametrize("age", [0, 8 * 86400])
 def test_a_draft_of_another_user_stays_where_the_system_hides_processes(tmp_path, monkeypatch, age):
-    """As /proc with hidepid does. Whether its writer runs is not told, so the time of the last change counts."""
-    hidden = draft_name().replace(f"-{os.getpid()}-", "-4194999-")  # beyond the ids that Linux hands out
+    """/proc with hidepid does this. It is unknown whether the writer runs, so the time of the last change decides."""
+    hidden = draft_name().replace(f"-{os.getpid()}-", "-4194999-")  # larger than any id that Linux assigns
     (tmp_path / hidden).touch()
     os.utime(tmp_path / hidden, (time.time() - age,) * 2)
 

@@ -1,4 +1,6 @@
-"""What a directory can hold or suffer: FIFOs, links, foreign names, a root that goes, directories that come and go."""
+"""Tests of unusual directories: FIFOs, links, foreign names, a root that disappears, and directories that appear and
+disappear.
+"""
 
 import os
 import shutil
@@ -107,7 +109,7 @@ def test_a_delete_that_empties_a_directory_does_not_break_a_write_into_it(storag
     make, lost = Path.mkdir, []
 
     def made_and_removed(directory, *arguments, **options):
-        """Somebody's delete finds the directory empty, twice, before a file is in it."""
+        """Another delete finds the directory empty, twice, before a file is in it."""
         make(directory, *arguments, **options)
         if len(lost) < 2:
             lost.append(directory)

@@ -1,4 +1,4 @@
-"""A directory of this machine keeps the contract of storages."""
+"""Tests that a local directory meets the contract of storages."""
 
 import shutil
 from pathlib import Path
