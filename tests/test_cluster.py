@@ -1,4 +1,4 @@
-"""TF_CONFIG: every row of the recorded table of tf.estimator 2.15.1, and its errors."""
+"""Tests of TF_CONFIG: every row of the recorded table of tf.estimator 2.15.1, and its errors."""
 
 import copy
 import dataclasses

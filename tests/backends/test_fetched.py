@@ -1,4 +1,6 @@
-"""Results of a program come into host memory at once, with the values that `jax.device_get` gives."""
+"""Tests of fetching results: all results of a program are copied to host memory at once, with the values of
+`jax.device_get`.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Names of axes: what splits an array inside a trace. No device is needed."""
+"""Tests of names of axes, which split an array inside a trace. They need no device."""
 
 import jax
 import jax.numpy as jnp
@@ -11,7 +11,7 @@ from estimator_core.errors import ArgumentError
 
 
 def constraints(shape, axes, sizes, rules):
-    """The partition specs in the program of one call."""
+    """Returns the partition specs in the program of one call."""
     mesh = AbstractMesh(tuple(sizes.values()), tuple(sizes), axis_types=(AxisType.Auto,) * len(sizes))
     with jax.sharding.use_abstract_mesh(mesh), logical_axis_rules(rules):
         program = jax.make_jaxpr(lambda x: ec.with_logical_constraint(x, axes))(jnp.zeros(shape))

@@ -1,4 +1,4 @@
-"""What a long compilation has used and freed returns to the system before the steps run."""
+"""Tests that memory freed by a long compilation returns to the system before the steps run."""
 
 import ctypes
 import json
@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import pytest
 
 _COMPILED = "/jax/core/compile/backend_compile_duration"
-#: Trains a step, leaves freed blocks below blocks in use, and says how much is resident after compilations of a length.
+#: Trains a step, leaves freed blocks below used blocks, and prints the resident memory after compilations of a length.
 _PROGRAM = f"""
 import json
 import sys
@@ -50,7 +50,7 @@ def test_only_a_long_compilation_returns_memory(tmp_path):
     done = subprocess.run([sys.executable, "-c", _PROGRAM, *directories], check=True, stdout=subprocess.PIPE)
     before, after_short, after_long = json.loads(done.stdout)
     assert after_short > before - 20
-    assert after_long < before - 200  # of 300 MB that were freed
+    assert after_long < before - 200  # of the 300 MB that were freed
 
 
 def test_jax_reports_compilations_by_this_name():

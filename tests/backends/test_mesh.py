@@ -1,4 +1,6 @@
-"""Meshes follow the links between devices: rings within a slice, one batch axis between slices. No device is needed."""
+"""Tests of meshes, which follow the links between devices: rings within a slice, one batch axis between slices. They
+need no device.
+"""
 
 from dataclasses import dataclass
 from itertools import product
@@ -12,7 +14,7 @@ from estimator_core._backends.placement import place
 
 @dataclass(frozen=True)
 class Chip:
-    """What jax tells of a chip of a TPU slice."""
+    """The attributes that jax reports for a chip of a TPU slice."""
 
     id: int
     coords: tuple[int, int, int]
@@ -30,7 +32,7 @@ def chips(width: int, height: int, slices: int = 1) -> list[Chip]:
 
 
 def hops(grid: np.ndarray, axis: int) -> list[int]:
-    """Links between neighbours along an axis, from the last back to the first."""
+    """Returns the links between neighbours along an axis, including the one from the last to the first."""
     rows = np.moveaxis(grid, axis, -1).reshape(-1, grid.shape[axis])
     pairs = [pair for row in rows for pair in zip(row, np.roll(row, -1), strict=True)]
     return [sum(abs(p - q) for p, q in zip(a.coords, b.coords, strict=True)) for a, b in pairs]

@@ -1,4 +1,4 @@
-"""The part of a mesh that programs for elsewhere are lowered for. No device is needed."""
+"""Tests of the part of a mesh for which programs for other machines are lowered. They need no device."""
 
 from types import SimpleNamespace
 

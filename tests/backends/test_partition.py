@@ -1,4 +1,4 @@
-"""How variables are split over a mesh, by rules over their names; no device is needed for it."""
+"""Tests of rules over names that split variables over a mesh. They need no device."""
 
 import jax
 import numpy as np

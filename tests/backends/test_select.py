@@ -1,4 +1,4 @@
-"""Which backend a run gets."""
+"""Tests of the selection of the backend of a run."""
 
 import logging
 
@@ -10,7 +10,7 @@ from estimator_core.errors import BackendUnavailableError, PluginError
 
 
 class Fake:
-    """A backend that says of itself what it was given."""
+    """A backend that reports the values passed to it."""
 
     def __init__(self, name, probed):
         self.name, self._probed = name, probed
@@ -20,7 +20,9 @@ class Fake:
 
 
 def choose(name, **backends):
-    """Among backends by their priority; a text is the reason why one is not there, an error one that is broken."""
+    """Chooses among backends by their priority. A text is the reason why a backend is unavailable, and an error stands
+    for a broken one.
+    """
 
     def get(asked):
         given = backends[asked]

@@ -34,7 +34,7 @@ def loss_of(step: int) -> float:
 
 @dataclass(frozen=True, kw_only=True)
 class Driven:
-    """A finished call: its run, and what a checkpoint at its end would keep of the hooks."""
+    """A finished call: its run, and the states of the hooks that a checkpoint at its end would keep."""
 
     run: LoopRun
     states: dict[str, Any]
@@ -55,7 +55,9 @@ def drive(
     resume: Mapping[str, Any] | None = None,
     estimator: Any = None,
 ) -> Driven:
-    """Runs `steps` steps from the global step `start`; `resume`: the hooks' states of the interrupted call."""
+    """Runs `steps` steps from the global step `start`. `resume` holds the states of the hooks of the interrupted
+    call.
+    """
     compute: dict[str, Callable[[int], Any]] = {"loss": loss_of, **(outputs or {})}
     live = DeviceState(state=SimpleNamespace(clock=np.zeros(4, np.uint32)), step=start)  # type: ignore[arg-type]
     run = LoopRun(

@@ -1,4 +1,6 @@
-"""StepCounterHook and SummarySaverHook: what TensorBoard's reader finds after one run, and after a resumed one."""
+"""Tests of StepCounterHook and SummarySaverHook: what TensorBoard's reader finds after one run and after a resumed
+one.
+"""
 
 from collections.abc import Callable
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""LoggingTensorHook: lines, cadence, names, resume."""
+"""Tests of LoggingTensorHook: lines, cadence, names and resuming."""
 
 import logging
 import re

@@ -1,4 +1,4 @@
-"""StopAtStepHook and NanTensorHook."""
+"""Tests of StopAtStepHook and NanTensorHook."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""The conformance suite, run on the built-in hooks."""
+"""Runs the conformance suite on the built-in hooks."""
 
 from collections.abc import Callable, Mapping
 from typing import Any

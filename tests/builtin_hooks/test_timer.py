@@ -1,4 +1,4 @@
-"""The timer of hooks, against its contract and case 53 of the reference."""
+"""Tests of the timer of hooks against its contract and case 53 of the reference."""
 
 import pytest
 from hypothesis import given

@@ -1,4 +1,4 @@
-"""Words that a command cannot use: for each, what the error says. `{dir}` is a directory with the files of `FILES`."""
+"""Arguments that a command refuses, each with its error. `{dir}` is a directory with the files of `FILES`."""
 
 FILES = {
     "line.py": """
@@ -35,7 +35,7 @@ def experiment_fn(run_config, hparams):
     "torn/run.json": '{"arguments": ["estimator", "run"',
 }
 
-#: (the words after `estimator`, what the error says)
+#: (the words after `estimator`, the text of the error)
 CASES: tuple[tuple[str, str], ...] = (
     # The command itself.
     ("trian", "Did you mean run?"),

@@ -1,4 +1,6 @@
-"""Words that cannot be used end with 2 and one line that says why; nothing is written, and there is no traceback."""
+"""Tests of bad arguments: the exit status is 2, one line states the reason, nothing is written, and no traceback is
+shown.
+"""
 
 from pathlib import Path
 
@@ -42,7 +44,7 @@ def test_it_is_refused_in_one_line(
     assert (code, message in output.err) == (2, True), output
     assert first.startswith("estimator")
     assert "error: " in first
-    assert all(line.startswith("  ") for line in more), output.err  # what there is instead
+    assert all(line.startswith("  ") for line in more), output.err  # the available values
     assert len(more) <= 4
     assert "Traceback" not in output.err
     assert written(directory) == before

@@ -1,4 +1,4 @@
-"""Options of every command: before and after it, and only while it runs."""
+"""Tests of the options of every command: they stand before or after it, and apply only while it runs."""
 
 import argparse
 import json
@@ -29,10 +29,10 @@ def _levels() -> Iterator[None]:
 
 
 class Seen(SimpleNamespace):
-    """A command that notes the surroundings it runs in."""
+    """A command that records the environment it runs in."""
 
     def configure(self, parser: argparse.ArgumentParser) -> None:
-        parser.add_argument("--plugins", type=int, default=7)  # its own option takes the place of that of all
+        parser.add_argument("--plugins", type=int, default=7)  # its own option replaces the common one
         parser.add_argument("--level", type=int)
 
     def run(self, args: argparse.Namespace) -> int:
@@ -155,7 +155,7 @@ def test_a_wrong_argument_is_another_code_than_a_failure(
 def test_a_failure_names_the_heading_that_explains_it(
     module: ModuleType, name: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    if ERRORS.exists():  # not beside an installed core
+    if ERRORS.exists():  # not next to an installed core
         page = ERRORS.read_text()
         assert f"\n### {name}\n" in page or (module is storage and f"\n| `{name}` |" in page)
     of_a_plugin = type("Own", (getattr(module, name),), {})

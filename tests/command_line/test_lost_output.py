@@ -1,4 +1,4 @@
-"""Output that does not arrive ends a command with 1 and at most one line: a reader that went away, a full disk."""
+"""Tests of lost output, such as a closed pipe or a full disk: the command ends with status 1 and at most one line."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ WORDS = pytest.mark.parametrize("words", [["--help"], ["--version"], ["plugins",
 
 
 def ended(words: list[str], output: int, *, buffered: bool) -> tuple[int, str]:
-    """The exit code of a command, and what it says."""
+    """Returns the exit code and the output of a command."""
     environ = {**os.environ, "PYTHONUNBUFFERED": "" if buffered else "1", "ESTIMATOR_DISABLE_PLUGIN_AUTOLOAD": "1"}
     done = subprocess.run([*COMMAND, *words], stdout=output, stderr=subprocess.PIPE, text=True, env=environ)
     return done.returncode, done.stderr
@@ -28,7 +28,7 @@ def ended(words: list[str], output: int, *, buffered: bool) -> tuple[int, str]:
 @NOTICED
 @WORDS
 def test_a_reader_that_went_away_leaves_no_traceback(words: list[str], buffered: bool) -> None:
-    """As in `estimator plugins | head -1`."""
+    """An example is `estimator plugins | head -1`."""
     reader, writer = os.pipe()
     os.close(reader)
     try:
@@ -60,7 +60,7 @@ sys.exit(main.main(["checkpoints", "model"]))
 
 
 def test_a_broken_pipe_of_the_work_itself_is_told() -> None:
-    """As of a worker that has ended: it is not the reader of the output."""
+    """The pipe of a worker that has ended is an example: it is not the reader of the output."""
     done = subprocess.run([sys.executable, "-c", BROKEN], capture_output=True, text=True)
     assert done.returncode == 1
     assert done.stderr.endswith("BrokenPipeError: [Errno 32] Broken pipe\n")
@@ -79,7 +79,7 @@ def test_a_broken_pipe_of_the_work_itself_is_told() -> None:
 def test_what_a_file_system_refuses_is_told_in_one_line(
     number: int, cure: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Whatever the command was doing; its traceback is shown by --debug, and that of any other fault always."""
+    """This holds for any work of the command. --debug shows its traceback, and that of other errors is always shown."""
 
     def run(args: object) -> int:
         raise OSError(number, os.strerror(number), "scores.csv")
@@ -115,7 +115,7 @@ def test_a_port_that_is_refused_is_taken_for_no_path(monkeypatch: pytest.MonkeyP
 def test_what_a_file_system_refuses_is_told_with_all_that_is_known(
     error: OSError, told: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A note, such as that of the hook in which it was raised, is the only trace of the place in a user's program."""
+    """A note, such as that of the hook that raised the error, is the only trace of the place in a user's program."""
     error.add_note("in hook Mine from module prog, end, step 3")
 
     def run(args: object) -> int:

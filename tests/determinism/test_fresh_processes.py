@@ -1,4 +1,6 @@
-"""The same seed on the same devices gives the same bits in every process, whatever its hashes and caches."""
+"""Tests that the same seed on the same devices produces the same bits in every process, whatever its hashes and
+caches.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,7 @@ WORKER = Path(__file__).with_name("train_once.py")
 
 
 def trained(directory: Path, steps_per_dispatch: int | str, **env: str) -> dict[str, Any]:
-    """The digests of a run in a process of its own."""
+    """Returns the digests of a run in a separate process."""
     found = subprocess.run(
         [sys.executable, str(WORKER), str(directory), str(steps_per_dispatch)],
         check=True,

@@ -1,6 +1,6 @@
 """Trains a small network once and prints its bits: `python train_once.py MODEL_DIR STEPS_PER_DISPATCH`.
 
-Everything random takes part: initial values, dropout, the order of examples; and a noisy input with a seed.
+It uses every random part: initial values, dropout, the order of examples, and a noisy input with a seed.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import estimator_core as ec
 
 
 def model_fn(features: Any, labels: Any, mode: str) -> ec.EstimatorSpec:
-    """Two layers with dropout between them."""
+    """A model of two layers with dropout between them."""
     init = jax.nn.initializers.glorot_uniform()
     hidden = jax.nn.relu(features["x"] @ ec.get_variable("one", (16, 64), init))
     if mode == ec.ModeKeys.TRAIN:
@@ -33,7 +33,7 @@ def model_fn(features: Any, labels: Any, mode: str) -> ec.EstimatorSpec:
 
 
 def main(model_dir: str, steps_per_dispatch: str) -> None:
-    """Trains, evaluates, predicts; prints digests by what they are of."""
+    """Trains, evaluates and predicts, and prints the digest of each result."""
     generator = np.random.default_rng(3)
     x, y = generator.normal(size=(300, 16)).astype(np.float32), generator.integers(0, 5, 300).astype(np.int32)
     config = ec.RunConfig(

@@ -1,4 +1,4 @@
-"""What the comparison of an export with its model lets pass."""
+"""Tests of the differences that the comparison of an export with its model accepts."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ CHECK: Any = ec.export.CloseOutputs()
 
 
 class TestCloseOutputs:
-    """What the comparison lets pass."""
+    """Tests of the differences that the comparison accepts."""
 
     check = CHECK
 

@@ -1,4 +1,4 @@
-"""Names, order, atomic appearance and deletion of export directories."""
+"""Tests of the names, order, atomic creation and deletion of export directories."""
 
 import os
 import threading
@@ -17,7 +17,7 @@ def write(base, content="x"):
 
 @pytest.fixture
 def clock(monkeypatch):
-    """A clock that stands still."""
+    """A stopped clock."""
     monkeypatch.setattr("estimator_core._export.directories.time.time", lambda: 1_700_000_000.5)
 
 
@@ -38,7 +38,7 @@ def test_a_name_that_was_deleted_is_not_given_again_to_a_newer_export(tmp_path):
 
 
 def test_only_names_of_ten_digits_count_and_others_stay(tmp_path):
-    """Case 45 of the reference."""
+    """This is case 45 of the reference."""
     others = ["160000000", "16000000044", "temp-1600000005", "notes", "١٦٠٠٠٠٠٠٠٠"]
     for name in ("1600000001", "1600000002", "1600000003", "1600000004", *others):
         (tmp_path / name).mkdir()
@@ -70,7 +70,7 @@ def test_what_a_dead_writer_left_is_removed_and_a_living_ones_is_not(tmp_path):
     name = draft_name("temp-")
     mine = f"-{os.getpid()}-{identity(os.getpid())[1]}-"
     living = name.replace(mine, f"-{os.getppid()}-{process_start(os.getppid())}-")
-    followed = name.replace(mine, f"-{os.getppid()}-1-")  # a later process has its id
+    followed = name.replace(mine, f"-{os.getppid()}-1-")  # a later process has the same id
     for one in (living, followed, "temp-notes"):
         (tmp_path / one).mkdir()
     write(tmp_path)

@@ -1,4 +1,4 @@
-"""What host transforms say of themselves."""
+"""Tests of the descriptions of host transforms."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`ec.export.load` where format plugins are broken or missing."""
+"""Tests of `ec.export.load` with broken or missing format plugins."""
 
 import json
 from types import ModuleType

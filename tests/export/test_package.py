@@ -1,4 +1,4 @@
-"""Exports are made by a package of its own: what is said where it is absent or forbidden."""
+"""Tests of the separate package that makes exports: the messages if it is absent or forbidden."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What receivers take and refuse."""
+"""Tests of what receivers accept and refuse."""
 
 import numpy as np
 import pytest

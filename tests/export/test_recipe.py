@@ -1,4 +1,4 @@
-"""The recipe of docs/export.md reads exports in a process that cannot import our packages."""
+"""Tests of the recipe of docs/export.md, which reads exports in a process that cannot import our packages."""
 
 import json
 import re

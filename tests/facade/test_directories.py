@@ -1,4 +1,4 @@
-"""Directories that users name: URLs are refused before anything is written, and `~` is the home directory."""
+"""Tests of directories that users name: URLs are refused before anything is written, and `~` is the home directory."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def test_a_scheme_of_another_package_needs_the_one_that_keeps_working_copies(
     record = Component(kind="storage", name="box", target="tests.facade.test_directories:box", summary="A box.")
     plugin.estimator_components = lambda: [record]
     plugins, url = ec.Plugins(autoload=False, environ={}, extra=[plugin]), f"box://{tmp_path}/run"
-    # Where the package is installed, this registry leaves it out.
+    # If the package is installed, this registry leaves it out.
     cure = "estimator-storage: pip install estimator-storage|needs estimator-storage .* the allow list is empty"
     with pytest.raises(ArgumentError, match=cure):
         ec.Estimator(model_fn, url, plugins=plugins)

@@ -1,4 +1,4 @@
-"""The facade: every public name, imported when it is used, and the stub that types it."""
+"""Tests of the facade: every public name is imported at its first use, and the stub types it."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def stub_names() -> set[str]:
 
 
 def own_names(moved: Iterable[str]) -> set[str]:
-    """The moved names of `estimator_core` itself, not of one of its modules."""
+    """Returns the moved names of `estimator_core` itself, without those of its modules."""
     return {name for name in moved if "." not in name}
 
 
@@ -47,7 +47,7 @@ def test_every_public_name_exists_and_is_documented(name: str) -> None:
 
 
 def test_dir_shows_public_names_only() -> None:
-    _ = ec.RunConfig, ec.metrics  # what was used before does not matter
+    _ = ec.RunConfig, ec.metrics  # earlier uses do not matter
     assert set(dir(ec)) - stub_names() == {"__version__"}
     assert sorted(dir(ec)) == sorted(set(dir(ec)))
 
@@ -73,7 +73,7 @@ def test_importing_the_core_imports_nothing_heavy() -> None:
 
 
 def test_no_public_name_is_hidden_by_a_module_of_that_name() -> None:
-    """Importing a submodule sets it as an attribute of the package, which would win over the lazy name."""
+    """Importing a submodule sets it as an attribute of the package, which would take precedence over the lazy name."""
     modules = {path.stem for path in STUB.parent.iterdir() if path.suffix == ".py" or (path / "__init__.py").exists()}
     hidden = {name for name in modules & stub_names() if not inspect.ismodule(getattr(ec, name))}
     assert not hidden
@@ -82,7 +82,7 @@ def test_no_public_name_is_hidden_by_a_module_of_that_name() -> None:
 def test_every_public_module_is_an_attribute_without_an_import_of_its_own() -> None:
     modules = sorted(path.stem for path in STUB.parent.glob("[!_]*.py"))
     assert set(modules) <= stub_names()
-    script = (  # each alone: one that is imported makes others attributes
+    script = (  # each in a separate process: an imported module makes others attributes
         "import sys, estimator_core as ec\n"
         f"for name in {modules}:\n"
         f"    for one in {modules}:\n"

@@ -1,4 +1,4 @@
-"""Names and commands that live in packages of their own: where a package is absent, the error says what to install."""
+"""Tests of names and commands of separate packages: if a package is absent, the error names what to install."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ PACKAGES = sorted(
     {module for module, _ in _moved.MOVED.values()}
     | {str(known_distribution(COMMANDS, name)).replace("-", "_") for name in known_names(COMMANDS)}
 )
-# Faces: modules of the core whose names come from a package, with one of these names.
+# Faces: modules of the core whose names come from a package, each with one of these names.
 FACES = [("estimator_core.learn_runner", "run", "estimator-experiment")]
 
-#: Makes the packages absent, where they are installed: no module of theirs can be imported, no entry point is found.
+#: Makes installed packages absent: their modules cannot be imported, and their entry points are not found.
 ABSENT = """
 import sys
 from importlib import metadata
@@ -42,7 +42,7 @@ def without_the_packages(script: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False, timeout=120)
 
 
-#: Runs scripts one after another, and prints how each ends and what it says.
+#: Runs scripts one after another, and prints the status and the output of each.
 EACH = """
 import contextlib, io, json
 
@@ -63,7 +63,7 @@ print(json.dumps(ends))
 
 
 def each_without_the_packages(scripts: Iterable[str]) -> list[tuple[int, str]]:
-    """Status and errors of scripts that one process runs, in which the packages are not installed."""
+    """Returns the status and the errors of scripts that run in one process without the packages."""
     done = without_the_packages(EACH.format(scripts=list(scripts)))
     return [(code, said) for code, said in json.loads(done.stdout.splitlines()[-1])]
 
@@ -119,7 +119,7 @@ def test_the_command_line_works_without_the_packages_and_imports_nothing_heavy(w
 
 
 def test_what_is_not_installed_is_not_listed() -> None:
-    """Else whatever reads every name of `dir()`, a completion or a browser of members, would stop at the error."""
+    """Otherwise a tool that reads every name of `dir()`, such as a completion, would stop at the error."""
     done = without_the_packages("import inspect, estimator_core as ec; print(*dict(inspect.getmembers(ec)))")
     listed = set(done.stdout.split())
     assert "Estimator" in listed, done.stderr

@@ -1,4 +1,6 @@
-"""Names and arguments of tf.estimator: taken where they say nothing, and answered with where the thing is."""
+"""Tests of names and arguments of tf.estimator: they are accepted if they have no effect, or answered with the
+replacement.
+"""
 
 import copy
 import importlib

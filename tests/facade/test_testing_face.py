@@ -1,4 +1,6 @@
-"""`estimator_core.testing` is the package estimator-testing; where that is absent, the error says what to install."""
+"""Tests that `estimator_core.testing` is the package estimator-testing. If it is absent, the error names what to
+install.
+"""
 
 import importlib
 import subprocess
@@ -10,7 +12,7 @@ import pytest
 import estimator_core
 
 CURE = "comes with estimator-testing"
-#: Makes the package absent: no module of it can be imported, and its entry point is not found.
+#: Makes the package absent: its modules cannot be imported, and its entry point is not found.
 ABSENT = """
 import sys
 from importlib import metadata

@@ -1,4 +1,4 @@
-"""Trap 3: an input that refills its buffer must not change batches already handed over."""
+"""Tests of trap 3: an input that refills its buffer must not change batches it already yielded."""
 
 import jax
 import numpy as np
@@ -11,7 +11,7 @@ from estimator_core._inputs.prefetch import prefetch
 
 
 def aligned(shape, dtype=np.float32):
-    """An array at a 64-byte border, which jax.device_put aliases on CPU instead of copying."""
+    """Returns an array aligned to 64 bytes, which jax.device_put aliases on CPU instead of copying."""
     size = int(np.prod(shape)) * np.dtype(dtype).itemsize
     raw = np.zeros(size + 64, np.uint8)
     start = -raw.ctypes.data % 64

@@ -1,4 +1,4 @@
-"""numpy_input_fn: which examples in which batches, and what it refuses."""
+"""Tests of numpy_input_fn: which examples are in which batches, and what it refuses."""
 
 import itertools
 from typing import Any
@@ -21,7 +21,7 @@ def flat(batches):
 
 
 def rows(n, **options):
-    """The rows in the order they come, batch by batch."""
+    """Returns the rows in their order, batch by batch."""
     input_fn = numpy_input_fn({"row": np.arange(n)}, **options)
     return [batch["row"].tolist() for batch in input_fn()]
 
@@ -56,7 +56,7 @@ def test_the_order_depends_on_seed_and_epoch_alone_and_stays_what_it_was():
     assert one == flat(rows(8, batch_size=3, num_epochs=2, shuffle=True, seed=3))
     assert one != flat(rows(8, batch_size=4, num_epochs=2, shuffle=True, seed=4))
     assert one[:8] != one[8:]
-    # Pinned: a checkpoint of an older version must find its order again.
+    # Fixed values: a checkpoint of an older version must resume with the same order.
     assert one == [6, 7, 2, 1, 4, 5, 3, 0, 2, 1, 4, 0, 5, 7, 6, 3]
 
 
@@ -209,7 +209,7 @@ def test_an_integer_that_would_wrap_is_refused_before_any_batch(arrays: Any, tol
 
 
 class _Buckets:
-    """A host transform that takes ids of 64 bits."""
+    """A host transform that accepts 64-bit ids."""
 
     name, version, files = "buckets", 1, {}
 
@@ -243,7 +243,7 @@ def _seen(input_fn: Any) -> Any:
 
 class _SeesAll(ec.Hook):
     def see(self, features: Any, labels: Any) -> None:
-        """Looks at each batch."""
+        """Receives each batch."""
 
 
 @pytest.mark.parametrize(
@@ -302,7 +302,7 @@ def test_two_arrays_of_one_name_are_refused():
 
 
 def test_lists_of_rows_of_different_lengths_are_told_what_to_become():
-    """np.asarray, which was the only advice, raises for them."""
+    """The advice must not be only np.asarray, because it raises for such lists."""
     lists = [[1.0], [2.0, 3.0], []]
     with pytest.raises(ValueError, match="inhomogeneous"):
         np.asarray(lists)

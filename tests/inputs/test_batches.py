@@ -1,4 +1,6 @@
-"""Traps 10 and 11: how a batch is unpacked, what stays on the host, what is refused between batches."""
+"""Tests of traps 10 and 11: how a batch is unpacked, what stays on the host, and which differences between batches are
+refused.
+"""
 
 import jax
 import numpy as np
@@ -200,7 +202,7 @@ def test_a_value_for_the_whole_batch_needs_no_example_axis():
 
 
 class Tensor:
-    """Like a tensor of another library: it has a dtype of its own and turns into a numpy array."""
+    """Imitates a tensor of another library: it has its own dtype and converts to a numpy array."""
 
     def __init__(self, values):
         self._values = np.asarray(values)
@@ -212,7 +214,7 @@ class Tensor:
 
 
 class BareTensor:
-    """Turns into a numpy array and offers nothing else."""
+    """Converts to a numpy array and has no other member."""
 
     def __init__(self, values):
         self._values = np.asarray(values)
@@ -260,7 +262,9 @@ def test_a_source_may_declare_that_shapes_vary():
 
 
 def test_features_have_one_order_in_batches_of_every_size() -> None:
-    """Eager models (`RunConfig(debug=True)`) see the dict itself: a short batch must not have its columns permuted."""
+    """Eager models (`RunConfig(debug=True)`) receive the dict itself, so a short batch must keep the order of its
+    columns.
+    """
     sizes = (4, 4, 2, 4)
     elements = [{"z": np.ones((size, 1), np.float32), "a": np.zeros((size, 1), np.float32)} for size in sizes]
     for fresh in (True, False):

@@ -1,4 +1,6 @@
-"""input_fn is given what its signature names; everything else is refused before it runs."""
+"""Tests of calls of input_fn: it receives the arguments that its signature names, and other signatures are refused
+before it runs.
+"""
 
 import functools
 

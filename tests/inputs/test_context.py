@@ -1,4 +1,4 @@
-"""InputContext."""
+"""Tests of InputContext."""
 
 import pytest
 

@@ -1,4 +1,6 @@
-"""Global batches dealt to processes: put together again they are the batches of one process, and so is going on."""
+"""Tests of global batches that are distributed over processes: together they equal the batches of one process, also
+after a resume.
+"""
 
 import itertools
 import json
@@ -27,7 +29,9 @@ plans = st.fixed_dictionaries(
 
 
 def contexts(processes, each=1, *, interleaved=False):
-    """Those of processes with `each` devices; interleaved: the first process holds part 0 and part `processes`."""
+    """Returns the contexts of processes with `each` devices. With `interleaved`, the first process holds part 0 and
+    part `processes`.
+    """
     count = processes * each
     parts = [
         tuple(range(p, count, processes)) if interleaved else tuple(range(p * each, (p + 1) * each))
@@ -48,12 +52,12 @@ def array_input(plan, batch_size, *, marked=False):
 
 
 def whole_batches(*args):
-    """A plain generator: each process draws all of it."""
+    """Yields global batches from a plain generator, which each process draws completely."""
     yield from array_input(*args)()
 
 
 def put_together(processes, open_one):
-    """The batches of all processes, each row where the devices would have it."""
+    """Yields the batches of all processes combined, with each row in the place it has on the devices."""
     for batches in zip(*[open_one(context) for context in processes], strict=True):
         (total,) = {batch.total for batch in batches}
         rows = np.concatenate([context.rows(total) for context in processes])

@@ -1,4 +1,4 @@
-"""Which inputs say of themselves that they never end: an evaluation of all of one is refused (fault 18)."""
+"""Tests of inputs that declare themselves endless: an evaluation of all of their examples is refused (fault 18)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ BATCH = {"x": np.zeros((4, 2), np.float32)}
 
 
 class Dataset:
-    """Like tf.data: repeated without end, once, or of a size nobody knows."""
+    """Imitates tf.data: repeated without end, read once, or of unknown size."""
 
     def __init__(self, cardinality: int) -> None:
         self._cardinality = cardinality
@@ -30,14 +30,14 @@ class Dataset:
 
 
 class Broken(Dataset):
-    """Cannot say."""
+    """Raises an error when its size is read."""
 
     def cardinality(self) -> Any:
         raise RuntimeError("asked too early")
 
 
 class Repeated(list[Any]):
-    """Like a repeated data set of grain."""
+    """Imitates a repeated data set of grain."""
 
     def __len__(self) -> int:
         return sys.maxsize

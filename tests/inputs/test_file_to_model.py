@@ -1,4 +1,4 @@
-"""`benchmarks/file_to_model.py`: the framework learns the same from both kinds of file."""
+"""Tests of `benchmarks/file_to_model.py`: the framework trains the same model from both kinds of file."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SCRIPT = Path(__file__).parents[2] / "benchmarks" / "file_to_model.py"
 
 @pytest.mark.slow
 def test_a_model_from_a_file_of_either_kind_is_the_same_and_absent_peers_are_named(tmp_path: Path) -> None:
-    """The contestants of the file see the same rows in the same order; nothing but the kind of file differs."""
+    """All contestants read the same rows in the same order. Only the kind of file differs."""
     command = [sys.executable, str(SCRIPT), "--rows", "1024", "--rounds", "1"]
     folders = ["--warm-up", "0", "--folder", str(tmp_path / "files"), "--json", str(tmp_path / "found.json")]
     # An isolated interpreter (PYTHONSAFEPATH) does not look for modules where its script is.

@@ -1,4 +1,6 @@
-"""Inputs of other kinds: generators, iterables, iterators, and what resembles grain, tf.data and torch."""
+"""Tests of other kinds of input: generators, iterables, iterators, and objects like those of grain, tf.data and
+torch.
+"""
 
 import json
 from collections import UserDict
@@ -29,7 +31,7 @@ def ids(source, count=None):
 
 
 class Loader:
-    """Like torch's DataLoader: iterable again and again, with a length and a batch size."""
+    """Imitates torch's DataLoader: it can be iterated repeatedly and has a length and a batch size."""
 
     def __init__(self, n, batch_size=2):
         self.n, self.batch_size = n, batch_size
@@ -42,7 +44,7 @@ class Loader:
 
 
 class Dataset:
-    """Like a tf.data.Dataset."""
+    """Imitates a tf.data.Dataset."""
 
     element_spec = "TensorSpec(shape=(2, 1))"
 
@@ -54,7 +56,7 @@ class Dataset:
 
 
 class Sequence:
-    """Only __getitem__ and __len__."""
+    """Has only __getitem__ and __len__."""
 
     def __len__(self):
         return 6
@@ -151,7 +153,7 @@ def test_a_replay_after_a_change_of_batch_size_cuts_lists_of_strings_too(before)
 
 
 class OneIterator(Loader):
-    """Like torch's DataLoader with persistent workers: `iter` begins the one iterator again."""
+    """Imitates torch's DataLoader with persistent workers: `iter` restarts its only iterator."""
 
     only = None
 
@@ -209,7 +211,7 @@ def test_an_iterator_in_use_goes_on_where_it_stands():
 
 
 class Remembered:
-    """An iterator class of a user's own: `iter(x) is x`, no position."""
+    """A user-defined iterator class with `iter(x) is x` and without a position."""
 
     def __init__(self, n):
         self.i, self.n = 0, n
@@ -231,7 +233,7 @@ def test_a_fresh_iterator_of_a_users_class_is_replayed():
 
 
 class Positioned(Remembered):
-    """Like a grain iterator."""
+    """Imitates a grain iterator."""
 
     def get_state(self):
         return {"i": self.i}
@@ -311,7 +313,7 @@ def test_an_error_in_the_input_passes_through_and_closing_ends_the_source():
 
 
 class Column:
-    """Like a Series with missing values: its own dtype stays, and that of its array does not."""
+    """Imitates a Series with missing values: its own dtype stays the same, but the dtype of its array changes."""
 
     dtype = "Int64"
 
@@ -346,7 +348,7 @@ def test_columns_are_copied_where_the_input_may_write_again():
 
 
 class Frame:
-    """Like a table of pandas, polars or Arrow."""
+    """Imitates a table of pandas, polars or Arrow."""
 
     columns = ("id", "x")
 

@@ -1,4 +1,4 @@
-"""grain's data sets and loaders: read, and positioned by their own state."""
+"""Tests of grain's data sets and loaders, which are read and positioned by their own state."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""Padding only where the input asks for it, with the mask that says which rows are examples."""
+"""Tests of padding: it is added only if the input requests it, with the mask that marks the rows that are examples."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Traps 2 and 38: a position cut anywhere continues with exactly the examples that have not been read."""
+"""Tests of traps 2 and 38: a position taken anywhere continues with exactly the unread examples."""
 
 import itertools
 import json

@@ -1,4 +1,4 @@
-"""Trap 13: the prefetch thread ends with its consumer, with the input, and with the interpreter."""
+"""Tests of trap 13: the prefetch thread ends with its consumer, with the input, and with the interpreter."""
 
 import gc
 import subprocess
@@ -74,7 +74,7 @@ def test_at_most_depth_batches_are_drawn_ahead():
     next(source)
     assert wait_until(lambda: len(drawn) >= 4)
     time.sleep(0.05)
-    # one used, three ahead; the source looks at its first batch when it starts, which is the first of these
+    # one used and three ahead; the source inspects its first batch at its start, and that is the first of these
     assert len(drawn) == 4
     source.close()
 
@@ -90,7 +90,7 @@ def test_the_position_is_that_of_the_last_batch_used_not_drawn():
 def test_close_stops_and_joins_the_thread_and_can_be_repeated():
     source = prefetch(open_input(endless, mode="train"), lambda batch: batch, depth=2)
     next(source)
-    # a daemon thread inside JAX aborts the process when the interpreter goes
+    # a daemon thread inside JAX aborts the process when the interpreter exits
     assert [thread.daemon for thread in threads()] == [False]
     source.close()
     assert not threads()

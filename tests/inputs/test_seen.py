@@ -1,4 +1,4 @@
-"""How many values of a feature training saw: texts are counted by their types, lists one by one."""
+"""Tests of the number of feature values that training saw: texts are counted by their types, and lists one by one."""
 
 from __future__ import annotations
 

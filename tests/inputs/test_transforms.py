@@ -1,4 +1,4 @@
-"""HostTransform: applied in the input, written to a directory and read back."""
+"""Tests of HostTransform: it is applied in the input, written to a directory and read again."""
 
 import json
 
@@ -19,7 +19,7 @@ from estimator_core.errors import ArgumentTypeError, ExportError, InputError
 
 
 class Vocabulary:
-    """Text to its line in a file."""
+    """Maps a text to its line number in a file."""
 
     name, version = "vocabulary", 2
 

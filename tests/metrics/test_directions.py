@@ -1,4 +1,4 @@
-"""Which way a metric is good: one set of words for all packages."""
+"""Tests of the direction in which a metric improves: one set of words for all packages."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Mean and accuracy: values, weights, padding, shapes and errors."""
+"""Tests of mean and accuracy: values, weights, padding, shapes and errors."""
 
 import jax
 import jax.numpy as jnp

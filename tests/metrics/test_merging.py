@@ -1,4 +1,4 @@
-"""What the evaluation step relies on: merging dictionaries, structure checks and host metrics."""
+"""Tests of the parts that the evaluation step relies on: merging dictionaries, structure checks and host metrics."""
 
 from dataclasses import dataclass, field
 
@@ -14,7 +14,7 @@ from estimator_core.errors import ArgumentError, ModelFnError
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True, kw_only=True)
 class Broken(metrics.TotalsMetric):
-    """Keeps the size of its batch: what a metric must not do."""
+    """A metric that keeps the size of its batch, which is not allowed."""
 
     seen: jax.Array
     rows: int = field(default=0, metadata={"static": True})

@@ -1,4 +1,4 @@
-"""Totals that are computed side by side have the bits that each has alone."""
+"""Tests that totals computed together have the same bits as each total computed alone."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Buckets(TotalsMetric):
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True, kw_only=True)
 class Largest(TotalsMetric):
-    """Looks like a total, and merges otherwise."""
+    """A metric that looks like a total but merges in another way."""
 
     largest: jax.Array
 
@@ -72,7 +72,7 @@ def joined(*batch: Any) -> tuple[Any, Any]:
 
 
 def bits(tree: Any) -> list[bytes]:
-    """Of each array; NaN is one value, whatever its sign."""
+    """Returns the bits of each array. All NaNs count as one value, whatever their sign."""
     leaves = [np.asarray(leaf) for leaf in jax.tree.leaves(tree)]
     return [
         np.where(leaf == leaf, leaf, np.array(np.nan, leaf.dtype) if leaf.dtype.kind == "f" else leaf).tobytes()
@@ -101,7 +101,7 @@ def test_totals_side_by_side_have_the_bits_that_they_have_alone(bad: float | Non
 
 def test_totals_take_two_arrays_whatever_their_number() -> None:
     arrays, _ = jax.eval_shape(joined, *drawn(0, 8))
-    # All sums, all counts, the buckets, and what merges by itself.
+    # All sums, all counts, the buckets, and the metric with its own merge.
     assert [(array.shape, array.dtype.name) for array in arrays] == [
         ((2, 8), "float32"),
         ((2, 9), "uint32"),

@@ -1,4 +1,4 @@
-"""Totals stay exact, whatever the split, the order and the size."""
+"""Tests that totals stay exact, whatever the split, the order and the size."""
 
 import itertools
 import math
@@ -25,7 +25,7 @@ def test_counts_carry_beyond_2_to_the_32():
 
 
 def test_counting_does_not_stop_at_2_to_the_24():
-    # float32 would stay at 16777216 for ever.
+    # float32 would stay at 16777216.
     state = jnp.array([2**24, 0], jnp.uint32)
     for _ in range(3):
         state = merge_totals(state, total(jnp.ones(1, bool)))
@@ -106,7 +106,9 @@ def test_empty_sums_are_zero():
 
 
 def test_a_metric_is_traced_once_however_often_a_model_fn_is(monkeypatch, tmp_path):
-    """The second of two Estimators traces its model_fn in discovery, step and evaluation, and no metric."""
+    """The second of two Estimators traces its model_fn in discovery, step and evaluation, but traces no metric
+    again.
+    """
     traced = []
 
     def counted(terms, *args, **options):
@@ -123,7 +125,7 @@ def test_a_metric_is_traced_once_however_often_a_model_fn_is(monkeypatch, tmp_pa
         metric = ec.metrics.mean(y, weights=features["x"])
         return ec.EstimatorSpec(mode, loss=y.sum(), train_op=optax.sgd(0.1), eval_metric_ops={"mean": metric})
 
-    x = np.arange(23, dtype=np.float32)  # a shape of this test
+    x = np.arange(23, dtype=np.float32)  # a shape that only this test uses
     found, traces = [], []
     for name in ("first", "second"):
         config = ec.RunConfig(model_dir=str(tmp_path / name), default_hooks=False)

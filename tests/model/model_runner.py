@@ -1,4 +1,4 @@
-"""What a loop does with a model function, in the smallest form: discover, initialise, step."""
+"""The smallest form of a loop for a model function: discover, initialise, step."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ class Runner:
     """Runs `model(*inputs)` as the Estimator would.
 
     Attributes:
-        specs: all variables known.
-        variables, model_state: the state; `step` advances the model state.
+        specs: the specs of all known variables.
+        variables, model_state: the state. `step` advances the model state.
         summaries, tensors: the named outputs of the newest step.
         traces: how often the model was called.
     """
@@ -36,7 +36,7 @@ class Runner:
         self._steps: dict[str, Any] = {}
 
     def discover(self, *inputs: Any, mode: str = "train", **options: Any) -> Any:
-        """The abstract output; the specs are added to those known."""
+        """Returns the abstract output, and adds the specs to the known ones."""
 
         def trace(*inputs: Any) -> Any:
             self.traces += 1
@@ -60,7 +60,7 @@ class Runner:
         return self.initialize()
 
     def step(self, *inputs: Any, mode: str = "train", step: int = 0) -> Any:
-        """One compiled call of the model."""
+        """Runs one compiled call of the model."""
         if mode not in self._steps:
             self._steps[mode] = jax.jit(lambda *arguments: self._apply(mode, *arguments))
         output, state, summaries, self.tensors = self._steps[mode](self.variables, self.model_state, step, *inputs)

@@ -1,4 +1,6 @@
-"""Variables with the same initialiser, shape and dtype: one program draws their first values, with the same bits."""
+"""Tests of variables with the same initialiser, shape and dtype: one program draws their initial values, with the same
+bits.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,7 @@ from estimator_core._model.alike import repeated
 from estimator_core._model.initialize import initialize
 from estimator_core._model.variables import VariableSpec, make_spec
 
-#: What an initialiser of a user may read: a function of a module, not of its arguments.
+#: Module state that an initialiser of a user may read besides its arguments.
 NUMBERS: list[Iterator[int]] = []
 
 MAKERS = {
@@ -36,7 +38,7 @@ SHAPES = {"a": (3, 5), "b": (4, 4)}
 
 
 def alike(make: Any, dtype: Any = jnp.float32, count: int = 6) -> dict[str, VariableSpec]:
-    """Variables of two shapes, an initialiser of its own for each; one more is alone."""
+    """Returns variables of two shapes, each with its own initialiser, and one more variable with a unique shape."""
     shapes = {f"{name}{index}": shape for name, shape in SHAPES.items() for index in range(count)}
     specs = {path: make_spec(path, shape, make(), dtype=dtype) for path, shape in shapes.items()}
     return specs | {"c": make_spec("c", (2, 7), make(), dtype=dtype)}
@@ -50,7 +52,7 @@ CASES = {
     f"{name}-{dtype.__name__}": (make, dtype)
     for name, make in MAKERS.items()
     for dtype in (jnp.float32, jnp.bfloat16, jnp.float16)
-    if name != "orthogonal" or dtype is jnp.float32  # jax decomposes no matrix of 16 bits
+    if name != "orthogonal" or dtype is jnp.float32  # jax does not decompose 16-bit matrices
 }
 QUICK = ("default-float32", "orthogonal-float32")
 
@@ -122,7 +124,7 @@ def test_numbers_in_a_tuple_are_compared_whole(parts: tuple[Any, ...]) -> None:
     assert bits(values) == bits(alone)
 
 
-#: Numbers of rows: both sides of powers of four, and others.
+#: The numbers of rows: both sides of powers of four, and others.
 ROWS = (1, 3, 4, 5, 9, 12, 16, 17, 33, 52, 64, 65, 130, 200, 256)
 
 

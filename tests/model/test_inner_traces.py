@@ -1,4 +1,4 @@
-"""Functions that JAX traces by itself inside model_fn: what may be asked for in them (traps 7 and 14)."""
+"""Tests of functions that JAX traces by itself inside model_fn, and of what they may call (traps 7 and 14)."""
 
 import functools
 
@@ -120,7 +120,7 @@ def test_a_summary_of_a_prediction_is_written_by_nobody_and_may_come_again(batch
 
 @pytest.mark.parametrize("function", [jitted, checkpointed, lambda x: jax.lax.scan(body, x, None, length=1)[0]])
 def test_jax_does_not_serve_a_scope_from_the_traces_of_another(runner, batch, function):
-    # A function defined once is traced once by JAX: the zeros of the discovery would be used for ever.
+    # JAX traces a function that is defined once only once, so it would always use the zeros of the discovery.
     run = runner(function).start(batch)
     np.testing.assert_allclose(run.step(batch), 3 * batch, rtol=1e-6)
     run.variables = {"scale": jnp.float32(5.0)}

@@ -1,4 +1,4 @@
-"""Random keys (trap 7) and first values by path (trap 14)."""
+"""Tests of random keys (trap 7) and initial values by path (trap 14)."""
 
 import jax
 import numpy as np
@@ -50,7 +50,7 @@ def test_a_step_and_a_path_of_the_same_number_have_different_keys():
 
 
 def test_keys_are_the_same_in_every_version():
-    # Recorded: a change of these numbers changes every run that is resumed.
+    # Recorded values: a change of these numbers changes every resumed run.
     words = np.array(seed_words(12345), np.uint32)
     assert path_hash("encoder/layer_0/kernel") == 235396283
     assert np.asarray(jax.random.key_data(variable_key(words, "a"))).tolist() == [786134788, 3895617075]
@@ -83,7 +83,7 @@ def test_values_depend_neither_on_order_nor_on_other_variables(order, count, see
 
 @pytest.mark.parametrize("placed", [False, True])
 def test_host_arrays_pass_through_and_are_not_shared(placed):
-    # JAX takes over memory that lies on a multiple of 64 bytes.
+    # JAX aliases memory that is aligned to 64 bytes.
     memory = np.zeros(4096 + 16, np.float32)
     start = -memory.ctypes.data % 64 // 4
     given_array = memory[start : start + 4096]

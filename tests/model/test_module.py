@@ -1,4 +1,4 @@
-"""`ec.module` itself: what it takes, plain functions, and adapters from elsewhere."""
+"""Tests of `ec.module`: what it accepts, plain functions, and adapters of other packages."""
 
 import functools
 import subprocess
@@ -17,7 +17,7 @@ def dense(x, features=2):
 
 
 class Scale:
-    """A module of a library that only an adapter from elsewhere knows."""
+    """A module of a library that only an adapter of another package knows."""
 
     def __init__(self, value=1.0):
         self.value = value

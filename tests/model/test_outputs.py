@@ -1,4 +1,4 @@
-"""Named tensors and summaries."""
+"""Tests of named tensors and summaries."""
 
 import jax.numpy as jnp
 import numpy as np

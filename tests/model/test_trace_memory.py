@@ -1,4 +1,4 @@
-"""What traces leave in the memory of a process that makes many of them."""
+"""Tests of the memory that traces leave in a process that makes many of them."""
 
 import gc
 

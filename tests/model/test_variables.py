@@ -1,4 +1,4 @@
-"""Declaring and reading variables (traps 14 and 15)."""
+"""Tests of declaring and reading variables (traps 14 and 15)."""
 
 import jax
 import jax.numpy as jnp

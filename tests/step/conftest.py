@@ -1,4 +1,4 @@
-"""What the tests of compiled programs share."""
+"""Fixtures of the tests of compiled programs."""
 
 import jax
 import pytest

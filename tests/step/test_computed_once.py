@@ -1,4 +1,4 @@
-"""What a function that is called once returns, where its trace tells the results already."""
+"""Tests of functions that are called once and whose trace already determines the results."""
 
 import os
 import subprocess
@@ -22,7 +22,7 @@ def _nothing_is_shared_yet():
 
 
 def assert_as_jit(function, *args):
-    """Same structure, types and bits as `jax.jit`, in memory that no two of the results share."""
+    """Asserts the same structure, types and bits as `jax.jit`, and that no two results share memory."""
     mine, its = computed_once(function, *args), jax.jit(function)(*args)
     assert jax.tree.structure(mine) == jax.tree.structure(its)
     leaves = jax.tree.leaves(mine)

@@ -1,4 +1,4 @@
-"""The dynamic scale of the loss: what an overflow leaves out, and how the scale moves."""
+"""Tests of the dynamic scale of the loss: what an overflow skips, and how the scale changes."""
 
 import jax.numpy as jnp
 import numpy as np

@@ -1,4 +1,4 @@
-"""Estimators of one process share compiled programs where they trace to the same one, and only there."""
+"""Tests of compiled programs that Estimators of one process share if, and only if, they trace to the same program."""
 
 from concurrent.futures import ThreadPoolExecutor
 
@@ -161,8 +161,9 @@ def test_runs_that_differ_in_a_rate_compile_once_and_are_what_they_are_alone(tmp
         before = len(compiled)
         shared[name] = found(name, **changed)
         counts.append(len(compiled) - before)
-    # First values and evaluation, while jax itself compiles the first step; then the step that all others share. With
-    # another start the first values, with another aim the evaluation, and its step is the first of its kind.
+    # First the initial values and the evaluation, while jax itself compiles the first step. Then the step that all
+    # others share. Another start compiles the initial values. Another aim compiles the evaluation, and its step is the
+    # first of its kind.
     assert counts == [2, 1, 0, 1, 1]
     for name, changed in runs.items():
         forget_shared()

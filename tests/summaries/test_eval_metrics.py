@@ -1,4 +1,4 @@
-"""`metrics.jsonl`: one line per evaluation, and what is read back when a line is torn."""
+"""Tests of `metrics.jsonl`: one line per evaluation, and what is read if a line is torn."""
 
 import json
 import logging
@@ -59,7 +59,7 @@ def test_a_torn_line_loses_that_evaluation_only(tmp_path_factory: pytest.TempPat
     both = path.read_bytes()
     cut = min(cut, len(both) - first)
     path.write_bytes(both[:-cut])
-    steps = [1, 2] if cut == 1 else [1]  # one byte less is only the end of the line
+    steps = [1, 2] if cut == 1 else [1]  # one byte less removes only the newline
     assert list(read_eval_metrics(directory)) == steps
     append_eval_metrics(directory, 3, {"loss": 3.0}, None)
     assert list(read_eval_metrics(directory)) == [*steps, 3]
@@ -75,7 +75,7 @@ def test_a_torn_line_is_named(tmp_path: Path, caplog: pytest.LogCaptureFixture):
 
 
 def test_a_line_of_an_older_release_drops_the_results_after_its_step(tmp_path: Path):
-    """Releases without a journal wrote such a line where a run went on from a checkpoint."""
+    """Releases without a journal wrote such a line when a run resumed from a checkpoint."""
     for step in (5, 10, 15):
         append_eval_metrics(tmp_path, step, {"loss": 1.0}, None)
     with (tmp_path / "metrics.jsonl").open("a") as file:

@@ -1,4 +1,4 @@
-"""Event files, read back with TensorBoard's own reader."""
+"""Tests of event files, which are read with TensorBoard's own reader."""
 
 import contextlib
 import os
@@ -29,7 +29,7 @@ def points(directory: Path, tag: str) -> list[tuple[int, float]]:
 
 
 def shown_steps(directory: Path, tag: str) -> list[int]:
-    """The steps TensorBoard's web server shows: its reader turns every kind of summary into tensors."""
+    """Returns the steps that TensorBoard's web server shows. Its reader converts every kind of summary to tensors."""
     guidance = {plugin_event_accumulator.TENSORS: 0}
     reader = plugin_event_accumulator.EventAccumulator(
         str(directory),
@@ -273,7 +273,7 @@ def test_importing_summaries_is_light():
 
 
 def test_flushed_points_are_written(tmp_path: Path):
-    """A point that was collected, too: the checkpoint that is committed next must not know more than the curves."""
+    """This includes collected points, because the next committed checkpoint must not be ahead of the curves."""
     writer = open_summary_writer(tmp_path)
     with writer.collecting():
         writer.scalar("loss", 0.5, 1)

@@ -1,4 +1,6 @@
-"""Files of estimator-inputs into models of estimator-canned-tabular: the same weights after kills, from each format."""
+"""Tests of models of estimator-canned-tabular on files of estimator-inputs: the weights are the same after kills, with
+each format.
+"""
 
 from __future__ import annotations
 

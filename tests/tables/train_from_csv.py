@@ -22,7 +22,7 @@ STEPS, KINDS = 48, ["ape", "bee", "cat", "dog"]
 
 
 def classifier(model_dir: str) -> Any:
-    """Numbers and a word, of which one value is in no vocabulary; dropout takes part."""
+    """A model of numbers and a word. One value of the word is not in the vocabulary, and dropout is active."""
     kind = categorical_column_with_vocabulary_list("kind", KINDS, num_oov_buckets=1)
     return DNNLinearCombinedClassifier(
         linear_feature_columns=[kind],
@@ -35,7 +35,7 @@ def classifier(model_dir: str) -> Any:
 
 
 def train_input(pattern: str) -> Any:
-    """Three files read in turn, shuffled anew in each epoch."""
+    """Reads three files in turn, with a new shuffle in each epoch."""
     return csv_input_fn(
         pattern,
         16,
@@ -61,7 +61,7 @@ class Dies(ec.Hook):
 
 
 def main(pattern: str, model_dir: str, kill_at: str) -> None:
-    """Trains on, until the last step or the kill."""
+    """Continues the training until the last step or the kill."""
     hooks = [Dies(int(kill_at))] if int(kill_at) else []
     classifier(model_dir).train(train_input(pattern), max_steps=STEPS, hooks=hooks)
 
