@@ -18,13 +18,13 @@ HPARAMS = ec.HParams(train_steps=60, evaluate_every=20, patience=40)
 
 
 def data(examples: int, seed: int) -> tuple[dict[str, np.ndarray], np.ndarray]:
-    """Points, and on which side of a bent line they lie."""
+    """Returns points, and labels for the side of a curved line on which they lie."""
     x = np.random.default_rng(seed).normal(size=(examples, 4)).astype(np.float32)
     return {"x": x}, (x[:, 0] + x[:, 1] * x[:, 2] > 0).astype(np.int32)
 
 
 def model_fn(features: Any, labels: Any, mode: str) -> ec.EstimatorSpec:
-    """A hidden layer with dropout, and an optimizer that averages the weights."""
+    """A model with a hidden layer with dropout, and an optimizer that averages the weights."""
     hidden = jnp.tanh(features["x"] @ ec.get_variable("hidden", (4, 16), jax.nn.initializers.normal(0.5)))
     if mode == ec.ModeKeys.TRAIN:
         hidden = hidden * jax.random.bernoulli(ec.next_rng_key(), 0.9, hidden.shape)
@@ -42,7 +42,7 @@ def model_fn(features: Any, labels: Any, mode: str) -> ec.EstimatorSpec:
 
 
 def inputs(examples: int, seed: int, *, train: bool) -> Any:
-    """Batches of 32: shuffled and without end for training."""
+    """Returns an input of batches of 32, shuffled and endless for training."""
     return ec.inputs.numpy_input_fn(
         *data(examples, seed), batch_size=32, num_epochs=None if train else 1, shuffle=train, seed=seed
     )

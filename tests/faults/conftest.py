@@ -1,4 +1,4 @@
-"""Runs of the examples in processes of their own, stopped at chosen moments, and what they leave."""
+"""Fixtures that run the examples in separate processes, stop them at chosen moments, and compare what they leave."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ from estimator_core.checkpoint import read_checkpoint
 
 HERE = Path(__file__).parent
 STEPS = 60
-#: Tags whose values are times.
+#: The tags whose values are times.
 TIMES = ("global_step/sec", "examples/sec", "seconds/")
-#: What hooks remember of times, and the steps that took them: a resumed process times fewer.
+#: The values of hooks that depend on times, and the number of timed steps, because a resumed process times fewer.
 SECONDS = ("secs", "seconds", "steps")
 
 
@@ -33,10 +33,10 @@ class Example:
     """An example and how the tests run it.
 
     Attributes:
-        name: of its file.
-        hparams: those that make it short: three checkpoints with an evaluation each.
-        inputs: of the exported model's default signature: shapes without the batch.
-        folder: of the file.
+        name: the name of its file.
+        hparams: the hyperparameters that make it short: three checkpoints with an evaluation each.
+        inputs: the inputs of the default signature of the exported model, as shapes without the batch.
+        folder: the folder of the file.
     """
 
     name: str
@@ -65,15 +65,15 @@ EXAMPLES = {
 
 @dataclass(frozen=True, kw_only=True)
 class Left:
-    """What a run leaves, in a form that can be compared.
+    """The results of a run, in a form that can be compared.
 
     Attributes:
-        arrays: bytes by item and path: weights, optimizer, model state, and arrays in the memory of hooks.
-        memory: of hooks, the rest.
-        metrics: of each evaluation, by its directory and step.
-        points: of TensorBoard, by directory and tag: (step, value), without values that are times.
-        exports: of each exporter in order: the step, and the outputs for fixed inputs.
-        best: what the exporters of best models remember, without the names of exports, which are times.
+        arrays: bytes by item and path: weights, optimizer, model state, and arrays in the states of hooks.
+        memory: the rest of the states of hooks.
+        metrics: the metrics of each evaluation, by its directory and step.
+        points: the points of TensorBoard as (step, value), by directory and tag, without values that are times.
+        exports: the exports of each exporter in order: the step, and the outputs for fixed inputs.
+        best: the stored state of the exporters of best models, without the names of exports, which are times.
     """
 
     arrays: dict[str, bytes]
@@ -85,11 +85,11 @@ class Left:
 
 
 class Runs:
-    """Starts runs of one example; one server process serves all of them."""
+    """Starts runs of one example. One server process serves all of them."""
 
     def __init__(self, example: Example) -> None:
         self.example = example
-        # The server imports its neighbours also where Python is told not to look beside a script.
+        # The server must import the modules of its folder even if Python does not search the folder of a script.
         found = [str(HERE), *filter(None, [os.environ.get("PYTHONPATH")])]
         self._server = subprocess.Popen(
             [
@@ -113,7 +113,7 @@ class Runs:
         *,
         model_dir: str | None = None,
     ) -> int:
-        """One run; its exit status. Its model_dir may be a URL."""
+        """Starts one run and returns its exit status. Its model_dir may be a URL."""
         directory.mkdir(exist_ok=True)
         asked = {
             "model_dir": model_dir or str(directory / "run"),
@@ -135,7 +135,7 @@ class Runs:
 
 @pytest.fixture(scope="module", params=["digits_convnet"])
 def runs(request: pytest.FixtureRequest) -> Iterator[Runs]:
-    """The server; a test may name other examples (indirect parameters)."""
+    """The server. A test may name other examples (indirect parameters)."""
     server = Runs(EXAMPLES[request.param])
     yield server
     server.close()
@@ -143,7 +143,7 @@ def runs(request: pytest.FixtureRequest) -> Iterator[Runs]:
 
 @pytest.fixture(scope="module")
 def whole(runs: Runs, tmp_path_factory: pytest.TempPathFactory) -> tuple[Left, list[dict[str, Any]]]:
-    """What the uninterrupted run leaves, and its phases."""
+    """The results of the uninterrupted run, and its phases."""
     directory = tmp_path_factory.mktemp("whole")
     assert runs.run(directory) == 0, (directory / "trace.log").read_text()
     return what_is_left(directory, runs.example), read_trace(directory)
@@ -151,7 +151,7 @@ def whole(runs: Runs, tmp_path_factory: pytest.TempPathFactory) -> tuple[Left, l
 
 @pytest.fixture(scope="module")
 def left(runs: Runs) -> Callable[[Path], Left]:
-    """Reads what a run left."""
+    """Reads the results of a run."""
     return lambda directory: what_is_left(directory, runs.example)
 
 
@@ -163,17 +163,19 @@ def trace() -> Callable[[Path], list[dict[str, Any]]]:
 
 @pytest.fixture(scope="session")
 def draw() -> Callable[..., dict[str, Any]]:
-    """Draws a moment of a phase."""
+    """Returns the function that draws a moment of a phase."""
     return draw_moment
 
 
 def read_trace(directory: Path) -> list[dict[str, Any]]:
-    """The phases of a run, as they began and ended."""
+    """Returns the phases of a run, as they began and ended."""
     return [json.loads(line) for line in (directory / "trace").read_text().splitlines()]
 
 
 def draw_moment(moments: random.Random, whole: list[dict[str, Any]], phase: str, number: int) -> dict[str, Any]:
-    """A moment of a phase: its beginning, its end, or in between, by how long it took in the uninterrupted run."""
+    """Draws a moment of a phase: its beginning, its end, or a time between, scaled by its duration in the uninterrupted
+    run.
+    """
     begins = [line["time"] for line in whole if line["what"] == "begin" and line["phase"] == phase]
     ends = [line["time"] for line in whole if line["what"] == "end" and line["phase"] == phase]
     occurrence = moments.randrange(len(begins))
@@ -183,7 +185,7 @@ def draw_moment(moments: random.Random, whole: list[dict[str, Any]], phase: str,
 
 
 def what_is_left(directory: Path, example: Example) -> Left:
-    """Reads what a finished run left."""
+    """Reads the results of a finished run."""
     run = directory / "run"
     newest = ec.latest_checkpoint(str(run))
     assert newest is not None
@@ -204,7 +206,7 @@ def what_is_left(directory: Path, example: Example) -> Left:
 
 
 def plain(path: str, value: Any, arrays: dict[str, Any]) -> Any:
-    """The memory of a hook; its arrays are added to the others."""
+    """Returns the state of a hook, and adds its arrays to the others."""
     if isinstance(value, Mapping):
         left_out = SECONDS if value.keys() & {"secs", "seconds"} else ()
         return {name: plain(f"{path}/{name}", one, arrays) for name, one in value.items() if name not in left_out}
@@ -217,7 +219,7 @@ def plain(path: str, value: Any, arrays: dict[str, Any]) -> Any:
 
 
 def exports(base: Path, example: Example) -> list[Any]:
-    """What is in the directory of an exporter."""
+    """Returns the exports in the directory of an exporter."""
     rows = {
         name: np.linspace(0, 1, 3 * math.prod(shape), dtype=np.float32).reshape(3, *shape)
         for name, shape in example.inputs.items()
@@ -231,12 +233,12 @@ def exports(base: Path, example: Example) -> list[Any]:
 
 
 def remembered(path: Path) -> Any:
-    """A file of an exporter without the names of exports."""
+    """Returns the content of a file of an exporter without the names of exports."""
     return json.loads(re.sub(r"\d{10}", "", path.read_text()))
 
 
 def points(directory: Path) -> dict[str, list[tuple[int, Any]]]:
-    """What TensorBoard's own reader sees of scalars."""
+    """Returns the scalars that TensorBoard's own reader finds."""
     from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
     events = EventAccumulator(str(directory), size_guidance={"scalars": 0}).Reload()

@@ -1,7 +1,7 @@
-"""Trains an example again and again, each time in a process of its own: `python example_server.py EXAMPLE`.
+"""Trains an example repeatedly, each time in a separate process: `python example_server.py EXAMPLE`.
 
-What they all import is imported once; a process is forked before jax has met a device. A line of standard input asks
-for a run, `{"model_dir", "hparams", "steps_per_dispatch", "trace", "moment"}`; a line of standard output gives its
+Shared modules are imported once, and each process is forked before jax uses a device. A line of standard input requests
+a run, `{"model_dir", "hparams", "steps_per_dispatch", "trace", "moment"}`. A line of standard output returns its
 status. EXAMPLE has an `experiment_fn`, or a `train(config, hparams, hooks)`.
 """
 
@@ -22,7 +22,7 @@ import estimator_core as ec
 from estimator_core.errors import PreemptedError
 
 SAVED_AND_RESUMABLE = 75
-#: What a run imports by and by.
+#: The modules that a run imports later.
 IMPORTS = (
     "estimator_core._checkpoint.orbax_io",
     "estimator_core._loop.export_call",
@@ -64,9 +64,9 @@ def train_experiment(example: Any, config: ec.RunConfig, hparams: Any, hooks: li
 
 
 def fork(example: Any, asked: dict[str, Any]) -> int:
-    """Runs it in a child; its exit status, negative for a signal."""
+    """Runs it in a child and returns the exit status, which is negative for a signal."""
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # jax warns of forks after its threads have begun; none has
+        warnings.simplefilter("ignore")  # jax warns of forks after the start of its threads, but none has started
         child = os.fork()
     if child == 0:
         log = os.open(f"{asked['trace']}.log", os.O_WRONLY | os.O_CREAT | os.O_APPEND)
@@ -86,7 +86,7 @@ def fork(example: Any, asked: dict[str, Any]) -> int:
 
 
 def main(path: str) -> None:
-    """Reads and answers until standard input ends."""
+    """Reads requests and answers them until standard input ends."""
     for name in IMPORTS:
         importlib.import_module(name)
     spec = importlib.util.spec_from_file_location("example", path)

@@ -1,4 +1,4 @@
-"""The phases of a run, noted in a file as they begin and end, and one moment of one of them at which a signal comes."""
+"""Records the phases of a run in a file as they begin and end, and sends a signal at one moment of one phase."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from estimator_core._journal import writer
 from estimator_core._loop import evaluate_call, training
 from estimator_core.hooks import Hook
 
-#: Phase -> where the function is whose call is that phase.
+#: Phase -> the location of the function whose call is that phase.
 FUNCTIONS: dict[str, tuple[Any, str]] = {
     "start": (training, "find_start"),
     "record": (writer, "_append"),
@@ -37,12 +37,12 @@ FUNCTIONS: dict[str, tuple[Any, str]] = {
 
 
 class Phases:
-    """Notes phases, and sends a signal to this process at a moment of one of them.
+    """Records phases, and sends a signal to this process at a moment of one of them.
 
     Args:
-        trace: the file; each line is written at once, so that it says where a killed process was.
-        moment: `{"phase", "occurrence", "at", "signal"}`: which call of the phase's function (from 0); "begin", "end"
-            or seconds after its beginning; the number of the signal. None: no signal.
+        trace: the file. Each line is written at once, so that it shows where a killed process was.
+        moment: `{"phase", "occurrence", "at", "signal"}`: the number of the call of the phase's function (from 0), then
+            "begin", "end" or the seconds after its beginning, then the number of the signal. None means no signal.
     """
 
     def __init__(self, trace: Path, moment: dict[str, Any] | None) -> None:
@@ -56,7 +56,7 @@ class Phases:
             setattr(owner, name, self.noting(phase, getattr(owner, name)))
 
     def noting(self, phase: str, function: Callable[..., Any]) -> Callable[..., Any]:
-        """The function, noted."""
+        """Returns the function, wrapped so that its calls are recorded."""
 
         @functools.wraps(function)
         def noted(*args: Any, **kwargs: Any) -> Any:
@@ -69,7 +69,7 @@ class Phases:
         return noted
 
     def begin(self, phase: str) -> int:
-        """Notes the beginning; returns which one of this phase it is."""
+        """Records the beginning, and returns the occurrence number of this phase."""
         number = self._calls[phase]
         self._calls[phase] += 1
         self._note("begin", phase, number)
@@ -81,7 +81,7 @@ class Phases:
         return number
 
     def end(self, phase: str, number: int) -> None:
-        """Notes the end."""
+        """Records the end."""
         if self._at(phase, number) == "end":
             self._send()
         self._note("end", phase, number)
@@ -101,7 +101,7 @@ class Phases:
 
 
 class Steps(Hook):
-    """Notes the compilation with the first steps, and then every few steps, as phases of their own."""
+    """Records the compilation with the first steps as one phase, and then every few steps as a phase."""
 
     def __init__(self, phases: Phases, every: int) -> None:
         self._phases, self._every = phases, every

@@ -1,4 +1,6 @@
-"""An exception anywhere in a run: the right error, no thread left, nothing locked, and the next run goes on."""
+"""Tests of exceptions anywhere in a run: the right error is raised, no thread or lock remains, and the next run
+continues.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,7 @@ import estimator_core as ec
 
 
 class Broken(RuntimeError):
-    """What the tests raise."""
+    """The exception that the tests raise."""
 
 
 def model_fn(features: Any, labels: Any, mode: str) -> ec.EstimatorSpec:
@@ -28,7 +30,7 @@ def model_fn(features: Any, labels: Any, mode: str) -> ec.EstimatorSpec:
 
 
 def raise_at(owner: type, name: str, calls: int = 1) -> Any:
-    """An instance of a class whose method raises at its calls-th call."""
+    """Returns an instance of a class whose method raises at call number `calls`."""
     count = [0]
     real = getattr(owner, name)
 
@@ -42,7 +44,7 @@ def raise_at(owner: type, name: str, calls: int = 1) -> Any:
 
 
 class EveryStep(ec.Hook):
-    """Asks for every step and their losses, and keeps a state."""
+    """A hook that requests every step and its loss, and keeps a state."""
 
     def next_step(self, step: int) -> int | None:
         return step + 1
@@ -88,7 +90,7 @@ def listener(name: str, calls: int = 1) -> dict[str, Any]:
     return {"train": {"saving_listeners": [raise_at(ec.CheckpointListener, name, calls)]}}
 
 
-#: What is wrong in which arguments of TrainSpec, EvalSpec and RunConfig.
+#: The fault, and the arguments of TrainSpec, EvalSpec and RunConfig that cause it.
 FAULTS: dict[str, dict[str, Any]] = {
     "input_fn": {"input": broken_input},
     "first batch": {"input": batches(0)},
@@ -136,12 +138,12 @@ def test_the_run_fails_cleanly_and_the_next_one_goes_on(tmp_path: Path, fault: s
 
 
 def chain(error: BaseException | None) -> list[BaseException]:
-    """An error and what caused it."""
+    """Returns an error and its causes."""
     return [] if error is None else [error, *chain(error.__cause__ or error.__context__)]
 
 
 def held(model_dir: Path) -> bool:
-    """Whether somebody holds the lock of a model_dir."""
+    """Returns whether a process holds the lock of a model_dir."""
     from estimator_core._checkpoint.lock import ModelDirLock
     from estimator_core.errors import ModelDirLockedError
 

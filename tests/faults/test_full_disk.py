@@ -1,4 +1,6 @@
-"""A file system that fills up under a run: the error says so, what was saved is whole, and the run goes on later."""
+"""Tests of a file system that becomes full during a run: the error reports it, saved checkpoints are complete, and the
+run can resume.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +35,7 @@ def disk(tmp_path: Path) -> Iterator[Path]:
 
 
 def model_fn(features: Any, labels: Any, mode: str) -> ec.EstimatorSpec:
-    """80 KB of weights, 240 KB with their slots."""
+    """A model with 80 KB of weights, or 240 KB with their slots."""
     weights = ec.get_variable("weights", (WIDTH,), jax.nn.initializers.normal())
     loss = jnp.mean((features["x"] @ weights[:4] - labels) ** 2) + 1e-6 * jnp.sum(weights**2)
     ec.summary.histogram("weights", weights)
@@ -65,7 +67,7 @@ def weights(model_dir: Path) -> bytes:
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory: pytest.TempPathFactory) -> tuple[bytes, bytes]:
-    """The weights of step 10, and of the end, where there is room."""
+    """The weights of step 10 and of the end, with enough space."""
     place = tmp_path_factory.mktemp("whole")
     train(place / "run", 10)
     middle = weights(place / "run")
@@ -73,7 +75,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> tuple[bytes, bytes]:
     return middle, weights(place / "run")
 
 
-@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # orbax, of futures it gave up
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # orbax warns of futures it abandoned
 @pytest.mark.parametrize(
     "kilobytes", [0, *(pytest.param(each, marks=pytest.mark.slow) for each in (4, 16, 64, 128, 256, 300))]
 )

@@ -1,4 +1,6 @@
-"""The digits example, killed or terminated at a random moment and started again, ends with bitwise the same weights."""
+"""Tests of the digits example: killed or terminated at a random moment and resumed, it ends with bitwise the same
+weights.
+"""
 
 from __future__ import annotations
 
@@ -72,7 +74,7 @@ def test_terminated(tmp_path: Path, uninterrupted: dict[str, bytes]) -> None:
     wait_for_checkpoint(tmp_path, process, 20)
     process.send_signal(signal.SIGTERM)
     output, _ = process.communicate(timeout=120)
-    if process.returncode != 0:  # else it had ended before the signal came
+    if process.returncode != 0:  # otherwise it ended before the signal came
         assert "PreemptedError: Training was interrupted (SIGTERM) and its state saved at step" in output
         saved = int(output.rpartition("saved at step ")[2].split(";")[0])
         assert ec.latest_checkpoint(str(tmp_path)).endswith(f"/{saved}")

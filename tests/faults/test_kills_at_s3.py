@@ -1,4 +1,6 @@
-"""Runs whose model_dir is in S3, killed at random moments and again in their recovery, end as the uninterrupted one."""
+"""Tests of runs with a model_dir in S3: killed at random moments and again during recovery, they end like the
+uninterrupted run.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,7 @@ KILLS = int(os.environ.get("FAULT_S3_KILLS", "60"))
 
 @pytest.fixture(scope="module")
 def s3_runs(tmp_path_factory: pytest.TempPathFactory) -> Generator[Runs]:
-    """The run with averages, early stopping, two evaluations and best exports; its server knows an emulated S3."""
+    """The run with averages, early stopping, two evaluations and best exports. Its server uses an emulated S3."""
     pytest.importorskip("moto", reason="S3 is tested with moto: pip install 'moto[server]'")
     from plugins.storage.tests import emulators
 
@@ -66,7 +68,7 @@ def test_sixty_kills(s3_runs: Runs, tmp_path: Path) -> None:
 
 
 def what_was_left(url: str, directory: Path, runs: Runs) -> Left:
-    """What a run has left in the store, which holds it once: each record, each point, each byte of a checkpoint."""
+    """Checks and returns the results of a run in the store, which holds each record, point and checkpoint byte once."""
     from estimator_core._checkpoint.audit import audit_in_store
     from estimator_core.checkpoint import manifest_digest
     from estimator_core.journal import read_lineage
@@ -75,7 +77,7 @@ def what_was_left(url: str, directory: Path, runs: Runs) -> Left:
     from estimator_storage.at_urls.directories import download_directory
 
     storage = open_storage(url)
-    # A kill may leave a part of an upload, which no reader takes.
+    # A kill may leave a part of an upload, which readers ignore.
     findings = audit_in_store(storage, faults_in_store).findings
     assert [finding for finding in findings if finding.kind != "partial export"] == []
     lineage = read_lineage(storage)

@@ -1,4 +1,4 @@
-"""Memory, files and threads stay what they are over many steps, evaluations, checkpoints and predictions."""
+"""Tests that memory, files and threads do not grow over many steps, evaluations, checkpoints and predictions."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ MEGABYTES = 12
 
 @dataclass(frozen=True)
 class Held:
-    """What the process holds: resident memory in MB, open files, threads, arrays on the device."""
+    """The resources of the process: resident memory in MB, open files, threads, and arrays on the device."""
 
     memory: float
     files: int
@@ -39,7 +39,7 @@ def held() -> Held:
 
 
 class Watch(ec.Hook):
-    """Looks twenty times at what the process holds."""
+    """Measures the resources of the process twenty times."""
 
     def __init__(self) -> None:
         self.seen: list[Held] = []
@@ -66,11 +66,11 @@ def model_fn(features: Any, labels: Any, mode: str) -> ec.EstimatorSpec:
 
 
 def check_flat(seen: list[Held]) -> None:
-    """The second half holds no more than the end of the first quarter."""
+    """Checks that the second half uses no more than the end of the first quarter."""
     settled, late = seen[len(seen) // 4], seen[len(seen) // 2 :]
     print(f"at a quarter: {settled}; at the end: {seen[-1]}; highest: {max(one.memory for one in seen):.1f} MB")
     assert max(one.memory for one in late) < settled.memory + MEGABYTES
-    # A checkpoint or a batch may be under way when one looks.
+    # A checkpoint or a batch may be in progress at a measurement.
     assert min(one.files for one in late) <= settled.files
     assert min(one.threads for one in late) <= settled.threads
     assert min(one.arrays for one in late) <= settled.arrays

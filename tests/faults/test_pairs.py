@@ -1,4 +1,6 @@
-"""Kills in pairs and triples, the later ones aimed at the recovery of the first; runs that are frozen and replaced."""
+"""Tests of kills in pairs and triples, of which the later ones target the recovery from the first, and of runs that are
+frozen and replaced.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,7 @@ from estimator_core._storage.local import LocalStorage
 
 pytestmark = [pytest.mark.plugins, pytest.mark.libraries]
 
-#: Where the first kill comes, and where those after it do: in what a start does to recover.
+#: The phases of the first kill, and those of later kills, which are parts of the recovery at a start.
 FIRST = ("step", "evaluation", "arrays", "manifest", "record", "rename", "retention", "deletion", "export")
 RECOVERY = ("start", "record", "names", "trimming", "views", "compile", "evaluation", "arrays", "rename")
 PAIRS, TRIPLES = int(os.environ.get("FAULT_PAIRS", "300")), int(os.environ.get("FAULT_TRIPLES", "100"))
@@ -31,7 +33,7 @@ SMALL_RUN = Path(__file__).parents[1] / "journal" / "small_run.py"
 
 @pytest.fixture
 def kill_and_resume(tmp_path: Path, runs: Any, whole: Any, left: Any, draw: Any) -> Any:
-    """Kills a run several times in a row, resumes it, compares; returns the phases aimed at."""
+    """Kills a run several times in a row, resumes it and compares the results. Returns the targeted phases."""
 
     def run(moments: random.Random, kills: int) -> str:
         directory = tmp_path / "killed"
@@ -65,7 +67,7 @@ def test_killed_in_a_pair_and_in_a_triple(kill_and_resume: Any) -> None:
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("runs", ["averaged_run"], indirect=True)
 def test_a_run_with_more_to_lose_killed_in_a_pair(kill_and_resume: Any) -> None:
-    """Averages, early stopping, best exports, two evaluations."""
+    """The run has averages, early stopping, best exports and two evaluations."""
     assert kill_and_resume(random.Random(os.urandom(2)), 2).count("+") == 1
 
 
@@ -73,7 +75,7 @@ def test_a_run_with_more_to_lose_killed_in_a_pair(kill_and_resume: Any) -> None:
 @pytest.mark.parametrize("runs", ["averaged_run"], indirect=True)
 @pytest.mark.slow
 def test_killed_after_the_last_save_and_again_in_the_end(tmp_path: Path, runs: Any, whole: Any, left: Any) -> None:
-    """Before the retired checkpoint is deleted, and in the last evaluation."""
+    """The kills come before the retired checkpoint is deleted, and in the last evaluation."""
     last = max(line["number"] for line in whole[1] if line["phase"] == "retention")
     for phase, number in (("retention", last), ("evaluation", 0)):
         moment = {"phase": phase, "occurrence": number, "at": "begin", "signal": signal.SIGKILL}
@@ -103,7 +105,9 @@ def test_killed_in_pairs_and_triples_often(runs: Any, kill_and_resume: Any, kill
 @pytest.mark.slow
 @pytest.mark.timeout(0)
 def test_frozen_and_replaced_often(tmp_path: Path) -> None:
-    """The lock is removed, another run takes over and ends; then the frozen one goes on, and stops naming it."""
+    """The lock is removed, and another run takes over and ends. Then the frozen one continues, and stops with an error
+    that names the other.
+    """
     moments = random.Random(os.urandom(2))
     env = {**os.environ, "JAX_PLATFORMS": "cpu"}
     outcomes: Counter[str] = Counter()

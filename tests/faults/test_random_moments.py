@@ -1,4 +1,6 @@
-"""Runs stopped at random moments of every phase and started again end as the uninterrupted one, bit by bit."""
+"""Tests of runs stopped at random moments of every phase: after a restart they end like the uninterrupted run, bit for
+bit.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +32,7 @@ PHASES = (
     "export",
     "shutdown",
 )
-#: Moments of the long form, over both examples; a quarter as many of SIGTERM.
+#: The number of moments in the long form, over both examples. SIGTERM has a quarter as many.
 MOMENTS = int(os.environ.get("FAULT_MOMENTS", "200"))
 RESUMABLE = 75
 
@@ -39,7 +41,9 @@ RESUMABLE = 75
 def stop_and_resume(
     tmp_path: Path, runs: Any, whole: Any, left: Any, trace: Any, draw: Any
 ) -> Callable[[random.Random, str, int], str]:
-    """Stops a run at a moment of a phase, resumes it, compares; returns the phases it was in, or "none"."""
+    """Stops a run at a moment of a phase, resumes it and compares the results. Returns the phases it was in, or
+    "none".
+    """
 
     def run(moments: random.Random, phase: str, number: int) -> str:
         directory = tmp_path / "stopped"
@@ -52,13 +56,13 @@ def stop_and_resume(
         elif status == RESUMABLE:
             saved = int(log.rpartition("saved at step ")[2].split(";")[0])
             assert ec.latest_checkpoint(str(directory / "run")).endswith(f"/{saved}"), (moment, log)
-        else:  # outside training SIGTERM ends the process; or it had ended before
+        else:  # outside training SIGTERM ends the process, or the run ended before
             assert status in (0, -signal.SIGTERM), (moment, log)
         assert runs.run(directory) == 0, (moment, (directory / "trace.log").read_text())
-        # What hooks remember of their rhythm depends on steps_per_dispatch.
+        # The state of the cadence of hooks depends on steps_per_dispatch.
         assert replace(left(directory), memory=None) == replace(whole[0], memory=None), moment
         where = "+".join(under_way) or "none"
-        shutil.rmtree(directory)  # two hundred of them would fill the disk
+        shutil.rmtree(directory)  # two hundred directories would fill the disk
         print(f"{phase} {moment['occurrence']} {moment['at']}: status {status}, in {where}", flush=True)
         return where
 
@@ -66,7 +70,7 @@ def stop_and_resume(
 
 
 def still_open(trace: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The phases that had begun and not ended when the signal came, of the run's first process."""
+    """Returns the phases of the run's first process that had begun but not ended when the signal came."""
     under_way: dict[tuple[str, int], dict[str, Any]] = {}
     for line in trace:
         if line["what"] == "signal":

@@ -1,4 +1,4 @@
-"""`site`: a folder of installed packages."""
+"""The fixture `site`: a folder of installed packages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A folder of installed packages, each written by the test that needs it."""
+"""A folder of installed packages, which the tests write themselves."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ API = "ESTIMATOR_PLUGIN_API = (1, 0)\n"
 
 
 class Site:
-    """Packages as an installer leaves them: modules, and beside them the metadata with the entry point.
+    """Packages as an installer leaves them: modules, and metadata with the entry point.
 
     Args:
-        path: the folder; on the import path of this process and of those `run` starts.
+        path: the folder. It is on the import path of this process and of the processes that `run` starts.
     """
 
     def __init__(self, path: Path) -> None:
@@ -36,7 +36,7 @@ class Site:
         requires: str = "estimator-core>=0.1,<0.2",
         files: dict[str, str] | None = None,
     ) -> str:
-        """Installs a package whose plugin module has this source; returns the name of the module."""
+        """Installs a package whose plugin module has this source, and returns the name of the module."""
         package = distribution.replace("-", "_")
         folder = self.path / package
         folder.mkdir()
@@ -75,12 +75,12 @@ class Site:
             del sys.modules[name]
 
     def plugins(self, **arguments: object) -> Plugins:
-        """The plugins of this site; those of the development environment are left out."""
+        """Returns the plugins of this site, without those of the development environment."""
         names = [path.name.partition("-")[0] for path in self.path.glob("*.dist-info")]
         return Plugins(**{"only": names, "environ": {}, **arguments})
 
     def run(self, *words: str, environ: dict[str, str] | None = None) -> subprocess.CompletedProcess[str]:
-        """Runs `estimator` in a process that has this site, and only its plugins unless `environ` says otherwise."""
+        """Runs `estimator` in a process with this site, and with only its plugins unless `environ` changes that."""
         return self.python("-m", "estimator_core._cli.main", *words, environ=environ)
 
     def python(self, *words: str, environ: dict[str, str] | None = None) -> subprocess.CompletedProcess[str]:
@@ -97,7 +97,7 @@ class Site:
         )
 
     def forget(self) -> None:
-        """Takes the packages of this site out of the running process."""
+        """Removes the packages of this site from the running process."""
         for name, module in list(sys.modules.items()):
             if str(getattr(module, "__file__", None) or "").startswith(str(self.path)):
                 del sys.modules[name]

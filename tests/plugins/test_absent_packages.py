@@ -1,4 +1,4 @@
-"""What the packages of the workspace bring, where they are not installed: every error names the package."""
+"""Tests of features whose package of the workspace is not installed: every error names the package."""
 
 import importlib
 
@@ -15,7 +15,7 @@ from estimator_core.errors import ArgumentTypeError, PluginLookupError
 
 
 class NnxModule:
-    """What every module of Flax NNX derives from, as far as its place goes."""
+    """Imitates the base class of all modules of Flax NNX, with the same module path."""
 
     __module__ = "flax.nnx.module"
 
@@ -28,14 +28,14 @@ class Network(NnxModule):
 
 
 class State:
-    """The state that belongs to a module of Equinox."""
+    """The state of a module of Equinox."""
 
     __module__ = "equinox.nn._stateful"
 
 
 @pytest.fixture
 def alone(monkeypatch):
-    """The plugins where the core alone is installed."""
+    """The plugins if only the core is installed."""
     monkeypatch.setattr("estimator_core._plugins.facade.installed_candidates", list)
     return Plugins(environ={})
 

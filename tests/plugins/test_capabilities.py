@@ -1,4 +1,6 @@
-"""What plugins do to runs that did not ask for them: declared, told, and refused where it is not declared."""
+"""Tests of the effects of plugins on runs that did not request them: they are declared and logged, and refused if not
+declared.
+"""
 
 import logging
 from collections.abc import Iterator
@@ -303,7 +305,7 @@ def test_a_backend_of_a_stranger_is_not_taken_where_nobody_chooses(site):
     site.add("acme", BACKEND, files={"backend.py": MAKE}, api=API)
     plugins = site.plugins()
     assert plugins.automatic("backend") == ("cpu",)
-    assert plugins.names("backend") == ("acme", "cpu")  # and is there for whoever names it
+    assert plugins.names("backend") == ("acme", "cpu")  # and it is available by name
 
 
 def test_one_that_declares_priority_is_taken_with_a_word(site, caplog):
@@ -341,7 +343,9 @@ class %(name)s:
 
 
 def _module_of_two(site, *, more=""):
-    """A library with its adapter, and a stranger whose adapter takes the same modules."""
+    """Installs a library with its adapter and another package whose adapter handles the same modules. Returns a
+    model_fn.
+    """
     component = TAKES_EVERYTHING.replace("everything", "%s").replace("Everything", "%s").replace("acme", "%s")
     own = ADAPTER_OF_SCALE % {"name": "Own", "variable": "own"}
     site.add("acme", component % ("own", "acme", "Own"), files={"modules.py": SCALE, "adapter.py": own}, api=API)

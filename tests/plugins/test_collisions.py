@@ -1,4 +1,6 @@
-"""Two plugins that give one name: an error where the name is asked for, with both owners and the way out."""
+"""Tests of two plugins with the same component name: a request for it is an error that names both owners and the
+fix.
+"""
 
 import pytest
 
@@ -22,7 +24,7 @@ def test_two_plugins_with_one_name(site):
 
 
 def test_two_entry_points_of_one_package_with_one_name(site):
-    """The message said to choose between 'acme:quantile' and 'acme:quantile'."""
+    """Before, the message offered a choice between 'acme:quantile' and 'acme:quantile'."""
     site.add_component("acme", "head", "quantile")
     (file,) = site.path.glob("acme-*.dist-info/entry_points.txt")
     file.write_text(file.read_text() + "again = acme.again\n")
@@ -31,7 +33,7 @@ def test_two_entry_points_of_one_package_with_one_name(site):
         with pytest.raises(PluginLookupError) as caught:
             site.plugins().get("head", name)
         assert str(caught.value).endswith(". Entry points of one package: acme, again. One may declare it.")
-    for record in site.plugins().records():  # the note said to ask for 'acme:quantile', which is refused
+    for record in site.plugins().records():  # before, the note advised 'acme:quantile', which is refused
         shared = "head 'quantile' is also given by acme 1.0; one entry point may declare it"
         assert (shared in record.notes) == (record.distribution == "acme")
 

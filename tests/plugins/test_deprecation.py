@@ -1,4 +1,4 @@
-"""What will be removed is told at the line that uses it."""
+"""Tests of deprecations: the warning points at the line that uses the deprecated name."""
 
 from __future__ import annotations
 
@@ -35,13 +35,13 @@ def through():
 
 
 def where(told: warnings.WarningMessage) -> tuple[str, str]:
-    """The file, and the text of the line."""
+    """Returns the file and the text of the line."""
     return told.filename, linecache.getline(told.filename, told.lineno).strip()
 
 
 @pytest.fixture
 def losses(site: Site) -> Site:
-    """A package with a head, and a function, that will be removed."""
+    """A package with a deprecated head and a deprecated function."""
     site.add("losses", PLUGIN, files={"heads.py": HEADS})
     return site
 
@@ -56,7 +56,7 @@ def test_who_looks_up_a_deprecated_component_is_warned_at_his_line(losses: Site)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         plugins.get("head", "new")
-        plugins.find("head", "old")  # nothing of it is used
+        plugins.find("head", "old")  # it is not used at all
 
 
 @pytest.mark.parametrize("name", ["mean", "through"])

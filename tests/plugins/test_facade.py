@@ -1,4 +1,4 @@
-"""`Plugins` as an object: nothing before the first question, equal when built twice, alive in another process."""
+"""Tests of `Plugins` as an object: it is lazy, equal when built twice, and usable in another process."""
 
 import importlib
 import multiprocessing
@@ -15,7 +15,7 @@ from estimator_core._plugins.manifest import compare_versions
 from estimator_core._plugins.records import KINDS, Kind
 from estimator_core.errors import ArgumentError, PluginLookupError
 
-# Made of importable parts: a worker cannot import a function of a test module.
+# Made of importable parts, because a worker cannot import a function of a test module.
 ask_for_heads = operator.methodcaller("names", "head")
 ask_for_versions = operator.methodcaller("versions")
 

@@ -1,7 +1,7 @@
-"""A plugin written against contract 1.0 keeps working with every core of major version 1.
+"""Tests that a plugin for contract 1.0 keeps working with every core of major version 1.
 
-One member of its hook was rewritten, once and before the first release: `values()` became `run.follow` in `begin`, as
-`estimator plugins doctor --fix` does it. Everything else is as it was.
+One member of its hook was rewritten once, before the first release: `values()` became `run.follow` in `begin`, as
+`estimator plugins doctor --fix` does it. The rest is unchanged.
 """
 
 import hashlib

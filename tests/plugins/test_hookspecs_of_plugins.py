@@ -1,4 +1,4 @@
-"""A plugin defines hook specifications, other plugins implement them, and the first calls them."""
+"""Tests of hook specifications of plugins: one plugin defines and calls them, and other plugins implement them."""
 
 import asyncio
 
@@ -118,7 +118,7 @@ def test_a_class_and_the_plugin_module_itself_can_hold_specifications():
 
 
 def test_a_plugin_awaits_and_iterates_what_its_own_specifications_return():
-    """The core knows only how its own are called."""
+    """The core checks the return values of its own specifications only."""
     from estimator_core.hookspecs import hookspec
 
     class Host:

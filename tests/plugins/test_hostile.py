@@ -1,4 +1,6 @@
-"""Plugins broken in every way we know: listed with their cause, named where they are missed, harmful to nobody."""
+"""Tests of plugins broken in every known way: they are listed with the cause, named where they are missed, and harm
+nothing.
+"""
 
 import json
 
@@ -14,7 +16,7 @@ def estimator_components():
     return [Component(kind="head", name="wanted", target="json:loads", summary="A fixture.")]
 """
 
-#: source of the plugin module, and what its cause must say
+#: the source of the plugin module, and the text that its cause must contain
 BROKEN = {
     "import-error": ("import module_that_is_not_there\n" + COMPONENT, "No module named 'module_that_is_not_there'"),
     "syntax-error": ("def broken(:\n", "SyntaxError"),

@@ -1,4 +1,6 @@
-"""Runs beside broken plugins: those that do not need them go on; those that ask for them by name are told the cause."""
+"""Tests of runs with broken plugins: runs that do not need them continue, and runs that request them by name report the
+cause.
+"""
 
 import pytest
 
@@ -11,7 +13,7 @@ ABSENT = "hostile.absent:Thing"
 
 @pytest.fixture
 def everything(site):
-    """Every broken plugin, colliding ones, and components of each kind whose target does not exist."""
+    """Installs every broken plugin, colliding plugins, and components of each kind whose target does not exist."""
     add_everything_broken(site)
     site.add_component("twin-one", "head", "twin")
     site.add_component("twin-two", "head", "twin")

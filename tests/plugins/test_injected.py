@@ -1,4 +1,6 @@
-"""`Estimator(plugins=...)` reaches everything inside the Estimator, the module adapters of `ec.module` too."""
+"""Tests that `Estimator(plugins=...)` reaches every part of the Estimator, including the module adapters of
+`ec.module`.
+"""
 
 import numpy as np
 import optax

@@ -1,4 +1,4 @@
-"""Plugins however they were installed: from a zip, a namespace, an editable source, twice, for another core."""
+"""Tests of all kinds of installation: from a zip, a namespace or an editable source, twice, or for another core."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ if __name__ == "__main__":
 
 
 def listed(site: Site, tmp_path: Path, path: Path | None = None) -> list[list[str]]:
-    """The plugins that a process finds, and a spawned process below it."""
+    """Returns the plugins that a process and its spawned child find."""
     (tmp_path / "listed.py").write_text(LISTED)
     environ = {"PYTHONPATH": os.pathsep.join([str(path or site.path), *filter(None, sys.path)])}
     done = site.python(str(tmp_path / "listed.py"), environ=environ)
@@ -133,6 +133,6 @@ def test_one_that_imports_what_this_core_lacks_says_which_core_it_is_for(site: S
     errors = {one.distribution: one.error for one in plugins.records()}
     words = f"requires {old}; this is estimator-core {metadata.version('estimator-core')})"
     assert f"(acme-one {words}" in errors["acme-one"]
-    assert "requires" not in errors["acme-three"]  # another core would not help
+    assert "requires" not in errors["acme-three"]  # another version of the core would not help
     with pytest.raises(PluginError, match=re.escape(f"(acme-two {words}")):
         plugins.get("hook", "two")

@@ -1,4 +1,6 @@
-"""A plugin defines a kind of component with its contract and suite; others give components of it."""
+"""Tests of kinds of component that a plugin defines with a contract and a suite, and of components from other
+plugins.
+"""
 
 import json
 import sys

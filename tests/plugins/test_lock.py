@@ -1,4 +1,4 @@
-"""Which code ran: what manifests and lock files say of plugins, and who is refused for it."""
+"""Tests of manifests and lock files, which record the code of plugins, and of the runs that they refuse."""
 
 import dataclasses
 import importlib
@@ -20,7 +20,7 @@ EXPLOSIVE = "raise AssertionError('this module must not be imported')"
 
 
 class Tracker:
-    """A plugin that is given in code."""
+    """A plugin that is passed in code."""
 
     ESTIMATOR_PLUGIN_API = (1, 0)
 
@@ -66,7 +66,7 @@ def test_the_hash_is_that_of_the_record_whoever_installed_it(site):
     file = record(site, "acme", installer="uv")
     assert hash_of(site.plugins()) == first
     (site.path / "acme" / "plugin.py").write_text("ESTIMATOR_PLUGIN_API = (1, 0)\n# changed by hand\n")
-    assert hash_of(site.plugins()) == first  # RECORD says what was installed
+    assert hash_of(site.plugins()) == first  # RECORD lists what was installed
     file.write_text(file.read_text().replace("sha256=abc", "sha256=abd"))
     assert hash_of(site.plugins()) != first
 
@@ -85,7 +85,7 @@ def test_of_an_editable_installation_it_is_that_of_the_sources(site):
 
 
 def test_a_package_that_another_folder_hides_has_the_hash_of_what_is_imported(site, tmp_path, monkeypatch):
-    """The metadata says one thing; the working directory, which comes first, holds other code of that name."""
+    """The working directory comes first on the path and holds other code with the name in the metadata."""
     site.add("acme", "")
     record(site, "acme")
     installed = hash_of(site.plugins())
@@ -104,7 +104,7 @@ def test_a_package_that_another_folder_hides_has_the_hash_of_what_is_imported(si
 
 
 def test_a_package_in_a_namespace_is_hashed_alone(site):
-    """Sources of another distribution in the same namespace are no part of it."""
+    """Sources of another distribution in the same namespace do not belong to it."""
     for name in ("one", "two"):
         (site.path / "spread" / name).mkdir(parents=True)
         (site.path / "spread" / name / "__init__.py").write_text("ESTIMATOR_PLUGIN_API = (1, 0)\n")
@@ -267,7 +267,7 @@ def test_all_that_an_upgrade_changes_is_one_warning_once(site, caplog):
     plugins = site.plugins()
     row = {"distribution": "gone", "version": "1.0"}
     with caplog.at_level(logging.WARNING, "estimator_core"):
-        for other in ("other", "other", "another"):  # as three evaluations of checkpoints, the third of another run
+        for other in ("other", "other", "another"):  # like three evaluations of checkpoints, the third of another run
             plugins.require_made_with([row, {"distribution": other, "version": "2.0"}])
     told = [record.getMessage() for record in caplog.records]
     assert [len(text.splitlines()) for text in told] == [len(plugins.versions()) + 2] * 2, "a line for each package"

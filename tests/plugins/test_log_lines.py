@@ -1,4 +1,4 @@
-"""INFO lines of the commands of strangers appear, and go where the user says."""
+"""Tests of INFO lines of commands of other packages: they appear, and are written where the user chooses."""
 
 import pytest
 

@@ -1,4 +1,6 @@
-"""An organisation's monorepo of wheels, in a folder of this environment; session `monorepo` has an empty one."""
+"""Tests of an organisation's monorepo of wheels in a folder of this environment. The session `monorepo` uses an empty
+environment.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,7 @@ pytestmark = pytest.mark.plugins
 
 
 def install(site: Site, path: Path) -> None:
-    """Installs a wheel of Python alone: its files, where the path of the interpreter finds them."""
+    """Installs a pure Python wheel: it writes the files to a folder on the path of the interpreter."""
     package = path.name.partition("-")[0]
     for old in (site.path / package, *site.path.glob(f"{package}-*.dist-info")):
         shutil.rmtree(old, ignore_errors=True)

@@ -1,4 +1,6 @@
-"""What a run says about plugins: which ones take part, and how they differ from those of its checkpoint."""
+"""Tests of the log lines of a run about plugins: which ones are active, and how they differ from those of its
+checkpoint.
+"""
 
 import logging
 
@@ -31,7 +33,7 @@ def batches():
 
 @pytest.fixture
 def train(site, tmp_path, caplog):
-    """Trains one step more with the plugins of the site; gives the lines logged."""
+    """Trains one more step with the plugins of the site, and returns the logged lines."""
 
     def once():
         caplog.clear()

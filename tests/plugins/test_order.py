@@ -1,4 +1,6 @@
-"""The order of plugins: by entry-point name, whatever the file system says; marks move to the front or the back."""
+"""Tests of the order of plugins: by entry-point name, independent of the file system. Marks move a plugin to the front
+or the back.
+"""
 
 from estimator_core.testing import FakeRun
 

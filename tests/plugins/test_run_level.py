@@ -1,4 +1,6 @@
-"""Run-level hooks: isolated from each other, switched off by name, given their options, traced on request."""
+"""Tests of run-level hooks: they are isolated from each other, disabled by name, receive their options, and are traced
+on request.
+"""
 
 import logging
 
@@ -134,7 +136,7 @@ def test_run_config_switches_them_off(site, default_hooks, active):
 
 
 def test_a_name_that_no_plugin_has_is_told_once(site, caplog):
-    """A misspelt name switches off every hook: nobody noticed."""
+    """Without the warning, a misspelt name would silently disable every hook."""
     site.add("acme-tracker", EVENTS, name="tracker")
     site.add("blocked", "")
     plugins = site.plugins(block=["blocked"])
@@ -159,7 +161,7 @@ def test_options_from_arguments_and_environment(site):
     environ = {"ESTIMATOR_OPTION_TRACKER_URL": "host:1", "ESTIMATOR_OPTION_TRACKER_VERBOSE": "yes"}
     plugins = site.plugins(environ=environ, options={"tracker": {"url": "host:2", "every": "5"}})
     plugins.run_start(FakeRun())
-    assert seen()[0][2] == {"url": "host:1", "every": 5, "verbose": True}  # the environment is the stronger one
+    assert seen()[0][2] == {"url": "host:1", "every": 5, "verbose": True}  # the environment takes precedence
 
 
 @pytest.mark.parametrize(

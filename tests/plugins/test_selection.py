@@ -1,4 +1,4 @@
-"""Allow list, block list and off switch: applied before anything is imported."""
+"""Tests of the allow list, the block list and the off switch, which apply before anything is imported."""
 
 import json
 import logging
@@ -64,7 +64,7 @@ def test_a_name_that_matches_nothing_is_reported(site, caplog):
 
 @pytest.mark.parametrize("listed", ["heads", "estimator-heads"])
 def test_an_allow_list_cannot_be_met_by_the_name_of_an_entry_point(site, listed):
-    """Anybody may give an entry point any name; the distribution is what was installed."""
+    """An entry point may have any name, but the distribution identifies what was installed."""
     site.add("free-widgets", EXPLOSIVE, name=listed)
     for door in ({"only": [listed]}, {"environ": {"ESTIMATOR_PLUGINS": listed}}, {"environ": {}, "only": []}):
         (record,) = [one for one in site.plugins(**door).records() if one.distribution == "free-widgets"]
@@ -103,7 +103,7 @@ def test_the_name_of_an_entry_point_on_a_list_is_explained(site, caplog):
 
 
 def test_options_reach_no_other_distribution_with_that_entry_point(site):
-    """A secret meant for one package must not come to another that took the name of its entry point."""
+    """A secret for one package must not reach another package that uses the name of its entry point."""
     options = """
     from estimator_core._plugins import Option, Component
 
@@ -129,7 +129,9 @@ def _token(plugins, record):
 
 
 def test_an_entry_point_does_not_stand_for_the_distribution_of_a_qualified_name(site):
-    """What asks for `acme-heads:quantile` gets nothing of a stranger whose entry point has that name."""
+    """A request for `acme-heads:quantile` must not return a component of another distribution whose entry point has
+    that name.
+    """
     source = """
     from estimator_core._plugins import Command, Component
 
@@ -168,20 +170,20 @@ def test_an_entry_point_named_after_the_core_takes_no_default(site):
     ("kind", "name"), [("coordinator", "jax"), ("hook", "slices"), ("initial_values", "warm_start")]
 )
 def test_what_the_core_takes_by_itself_is_not_that_of_a_stranger(site, kind, name):
-    """Where the package that the core means is not installed, nothing takes its place."""
+    """If the package that the core requests is not installed, no other package replaces it."""
     site.add_component("free-widgets", kind, name)
     plugins = site.plugins()
-    assert plugins.find(kind, name).plugin.distribution == "free-widgets"  # for whoever asks for the name
+    assert plugins.find(kind, name).plugin.distribution == "free-widgets"  # available by its name
     with pytest.raises(PluginLookupError, match=r"which is not installed|on the allow list"):
         plugins.find(kind, plugins.default(kind, name))
 
 
 @pytest.mark.parametrize("metadata", ["Metadata-Version: 2.1\nVersion: 1.0\n", None])
 def test_a_distribution_without_a_name_is_met_by_no_list(site, metadata):
-    """The name of its entry point does not take the place of the one that it lacks."""
+    """The name of its entry point does not replace the missing name."""
     site.add("acme", EXPLOSIVE, name="acme-trusted")
     file = site.path / "acme-1.0.dist-info" / "METADATA"
-    if metadata is None:  # an installation that broke off
+    if metadata is None:  # an incomplete installation
         file.unlink()
     else:
         file.write_text(metadata)
@@ -194,7 +196,7 @@ def test_a_module_of_a_blocked_package_stays_out_though_code_hands_it_over(site)
 
     site.add_component("acme-widgets", "head", "sound")
     module = importlib.import_module("acme_widgets.plugin")
-    assert Plugins(environ={}, only=[], extra=[module]).names("head") == ("sound",)  # no list need name it
+    assert Plugins(environ={}, only=[], extra=[module]).names("head") == ("sound",)  # it needs no list entry
     for arguments in ({"block": ["acme-widgets"]}, {"environ": {"ESTIMATOR_PLUGINS_BLOCK": "acme_widgets"}}):
         plugins = Plugins(**{"only": [], "environ": {}, "extra": [module], **arguments})
         assert plugins.names("head") == ()
@@ -218,7 +220,7 @@ def test_a_module_of_a_namespace_belongs_to_its_own_package(site):
 
 
 class acme_tracker:
-    """A plugin given in code that has the name of a package."""
+    """A plugin that is passed in code and has the name of a package."""
 
     ESTIMATOR_PLUGIN_API = (1, 0)
 
@@ -233,7 +235,7 @@ def test_a_plugin_given_in_code_gets_no_options_of_a_package(site):
     options = {"acme-tracker": {"token": "secret"}}
     environ = {"ESTIMATOR_OPTION_ACME_TRACKER_TOKEN": "secret"}
     alone = Plugins(autoload=False, environ={}, extra=[acme_tracker()], options=options)
-    assert alone.options("head", "given") == {"token": "secret"}  # nobody else can be meant
+    assert alone.options("head", "given") == {"token": "secret"}  # the name is unambiguous
     source = """
     from estimator_core._plugins import Option
 

@@ -1,4 +1,4 @@
-"""Start-up with fifty plugins: neither the commands nor a look-up imports anything heavy, or any component."""
+"""Tests of start-up with fifty plugins: neither the commands nor a look-up imports a heavy module or a component."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""When each hook specification and hook method is called in real runs: the order docs/plugins/timeline.md shows."""
+"""Tests of the order of hook specifications and hook methods in real runs, which docs/plugins/timeline.md shows."""
 
 from importlib import metadata
 
@@ -30,7 +30,7 @@ TRAINING = [
 
 
 class Recorder:
-    """A plugin that notes everything it is told."""
+    """A plugin that records every call."""
 
     ESTIMATOR_PLUGIN_API = (1, 0)
 
