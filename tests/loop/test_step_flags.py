@@ -1,4 +1,4 @@
-"""Tests of the flags of batches: equal batches are recognised by their flags, and everything else is gathered."""
+"""Tests of the flags of batches: batches of the same form are recognised by them, and everything else is gathered."""
 
 import json
 from collections.abc import Callable, Sequence

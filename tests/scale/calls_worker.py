@@ -1,4 +1,4 @@
-"""Processes whose calls differ: `calls_worker.py MODEL_DIR WHAT`; what they do follows from JAX_PROCESS_ID."""
+"""Processes whose calls differ: `calls_worker.py MODEL_DIR WHAT`. Their calls depend on JAX_PROCESS_ID."""
 
 import os
 import sys
@@ -21,7 +21,7 @@ def main(model_dir: str, what: str) -> None:
         estimator.evaluate(models.eval_input(16), steps=1)
     elif what == "verbs":
         list(estimator.predict(models.eval_input(16)))
-    else:  # "ended": the second one has nothing more to do
+    else:  # "ended": the second process makes no further call
         estimator.train(models.train_input(16), steps=2)
         if not second:
             estimator.evaluate(models.eval_input(16), steps=1)

@@ -1,7 +1,7 @@
-"""What the first process alone asks for: `chief_worker.py OUT`; writes what it saw to `<out>.<process>.json`.
+"""Requests of the first process alone: `chief_worker.py OUT`. It writes its observations to `<out>.<process>.json`.
 
-In training, a chief hook of the model_fn wants control at steps of its own, a value that no other process reads, and
-the stop. In the evaluation, a hook fetches and follows values in the first process alone.
+In training, a chief hook of the model_fn requests control at its own steps, a value that no other process reads, and a
+stop. In the evaluation, a hook fetches and follows values only in the first process.
 """
 
 import json
@@ -20,7 +20,7 @@ SEEN: list[Any] = []
 
 
 class Chief(ec.Hook):
-    """Looks at every third step, joins others, and stops the run at the ninth."""
+    """Requests control at every third step and with other hooks, and stops the run at the ninth step."""
 
     def begin(self, run: Any) -> None:
         run.fetch("hidden")
@@ -39,14 +39,14 @@ class Chief(ec.Hook):
 
 
 class Every(ec.Hook):
-    """Wants control at every fifth step in each process."""
+    """Requests control at every fifth step in each process."""
 
     def next_step(self, step: int) -> int:
         return (step // 5 + 1) * 5
 
 
 class Looks(ec.Hook):
-    """Fetches one output and follows another in the first process alone."""
+    """Fetches one output and follows another, only in the first process."""
 
     def begin(self, run: Any) -> None:
         if jax.process_index() == 0:
@@ -62,7 +62,7 @@ class Looks(ec.Hook):
 
 
 def model_fn(features: Any, labels: Any, mode: str) -> ec.EstimatorSpec:
-    """A layer whose rows are split over the processes."""
+    """A model of one layer whose rows are split over the processes."""
     kernel = ec.get_variable("kernel", (features["x"].shape[1], 4), jax.nn.initializers.normal(0.1))
     hidden = jax.numpy.tanh(features["x"] @ kernel)
     return ec.EstimatorSpec(

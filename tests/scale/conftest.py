@@ -1,4 +1,4 @@
-"""The tests of this folder and the processes they start import its modules by name."""
+"""Settings of the tests of scale. The tests of this folder and the processes they start import its modules by name."""
 
 import sys
 from pathlib import Path

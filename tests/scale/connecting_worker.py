@@ -1,8 +1,8 @@
 """A process that is lost early or fails late: `connecting_worker.py MODEL_DIR WHAT`.
 
-"called": process 1 is killed after the roll. "connected": it is killed as soon as jax has connected it. "introduced":
-it is killed once all know it, before its devices are there. "chief": process 0 raises at step 4, while the other one
-waits for it in a collective operation.
+"called": process 1 is killed after the roll call. "connected": it is killed as soon as jax has connected it.
+"introduced": it is killed once all processes know it, before its devices exist. "chief": process 0 raises at step 4,
+while the other process waits for it in a collective operation.
 """
 
 import os

@@ -1,9 +1,10 @@
-"""What agreement costs the processes of a run: time and bytes a batch, and at a boundary.
+"""Measures the cost of agreement between the processes of a run: time and bytes per batch and per boundary.
 
     uv run python tests/scale/control_plane.py [--processes 2 4 8] [--batches 300] [--json FILE]
 
-Real processes of this machine (gloo, one device each), then counts for 128 and 1,024: of the reduction in the text of
-the program compiled for as many devices, of an agreement with a store in memory in place of jax's service.
+It runs real processes on this machine (gloo, one device each), and then counts for 128 and 1,024 processes. The
+reduction is counted in the program compiled for as many devices. An agreement is counted with a store in memory instead
+of jax's service.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ _MOVED = re.compile(r"= (\S+) (all-reduce|all-gather|all-to-all|collective-permu
 
 
 def collectives(mesh: jax.sharding.Mesh) -> list[str]:
-    """What the reduction of the flags moves, from the text of its program."""
+    """Returns the data that the reduction of the flags moves, from the text of its program."""
     shape = (mesh.size, 2 * shared_feed.WIDTH)
     sharding = jax.sharding.NamedSharding(mesh, jax.sharding.PartitionSpec(tuple(mesh.axis_names)))
     flags = jax.ShapeDtypeStruct(shape, "int32", sharding=sharding)
@@ -51,7 +52,7 @@ def collectives(mesh: jax.sharding.Mesh) -> list[str]:
 
 
 def worker(address: str, count: int, index: int, batches: int) -> None:
-    """One process: batches that are alike, told of two ahead; then agreements."""
+    """Runs one process: batches of the same form, announced two ahead, and then agreements."""
     here = connect(Processes(address, count, index, "the benchmark"), OPTIONS)
     asked = _count_requests()
     mesh = jax.make_mesh((jax.device_count(),), ("data",))
@@ -81,7 +82,7 @@ def _timed_agreements(here: Coordinator) -> list[float]:
 
 
 def _count_requests() -> dict[str, int]:
-    """Requests to jax's service by the main thread from now on, and their bytes."""
+    """Counts the requests of the main thread to jax's service from now on, and their bytes."""
     asked = {"requests": 0, "bytes": 0}
 
     def counting(ask: Callable[..., Any]) -> Callable[..., Any]:
@@ -100,7 +101,7 @@ def _count_requests() -> dict[str, int]:
 
 
 def real(count: int, batches: int) -> dict[str, Any]:
-    """What process 0 of some finds."""
+    """Runs `count` processes and returns the measurements of process 0."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         address = f"127.0.0.1:{server.getsockname()[1]}"
     environment = {**os.environ, "JAX_PLATFORMS": "cpu", "ESTIMATOR_RUN_SECRET": "of the benchmark"}
@@ -115,7 +116,7 @@ def real(count: int, batches: int) -> dict[str, Any]:
 
 
 def counted(count: int) -> str:
-    """Requests and bytes of one agreement, with a store in memory."""
+    """Returns the requests and bytes of one agreement with a store in memory."""
     sys.path.insert(0, str(HERE.parent))
     from plugins.cluster.tests.fake_store import FakeStore, coordinators
 
@@ -136,7 +137,7 @@ def counted(count: int) -> str:
 
 
 def program_text(count: int) -> str:
-    """The collectives of the reduction on as many devices, of a process with as many virtual ones."""
+    """Returns the collectives of the reduction on a number of devices, from a process with as many virtual devices."""
     flags = f"--xla_force_host_platform_device_count={count}"
     environment = {**os.environ, "JAX_PLATFORMS": "cpu", "XLA_FLAGS": flags}
     command = [sys.executable, str(Path(__file__)), "--text"]
@@ -165,7 +166,7 @@ def main() -> None:
     notes: list[str] = []
     for count in arguments.processes:
         found = real(count, arguments.batches)
-        # One median of each fifth, so that all have as many.
+        # One median of each fifth, so that all have the same number.
         for name, seconds in (("a batch", found["batch"]), ("an agreement", found["boundary"])):
             part = len(seconds) // 5
             times[f"{name}, {count} processes"] = [

@@ -1,4 +1,4 @@
-"""Placements in one process with 8 devices: `devices_worker.py FOLDER CASE...`; prints what each of them saw."""
+"""Placements in one process with 8 devices: `devices_worker.py FOLDER CASE...`. It prints the results of each case."""
 
 import functools
 import json
@@ -29,7 +29,9 @@ CASES: dict[str, dict[str, Any]] = {
 
 
 def initial_memory(folder: Path, devices: int) -> dict[str, int]:
-    """Bytes a device holds of the first values of a wide model, and needs besides to make them."""
+    """Returns the bytes of the initial values of a wide model that a device holds, and the further bytes needed to make
+    them.
+    """
     settings = {"model_dir": str(folder / "wide"), "mesh": {"data": devices}, "rules": "full", "width": 512}
     estimator = make_estimator(settings)
     devices_of = estimator._devices

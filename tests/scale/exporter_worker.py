@@ -1,6 +1,7 @@
-"""A run whose exporter evaluates and predicts by itself: `exporter_worker.py SETTINGS_JSON`, as `train_worker.py`.
+"""A run whose exporter evaluates and predicts: `exporter_worker.py SETTINGS_JSON`, with the settings of
+`train_worker.py`.
 
-Each process writes to `<out>.<process>.json` what its evaluations gave, and the chief what its exporter saw.
+Each process writes the results of its evaluations to `<out>.<process>.json`, and the chief those of its exporter.
 """
 
 import json
@@ -18,7 +19,7 @@ from estimator_core._loop.resuming import input_context
 
 
 class Looks(ec.export.Exporter):
-    """Evaluates and predicts all examples, as an exporter that checks its export does."""
+    """Evaluates and predicts all examples, like an exporter that checks its export."""
 
     name = "looks"
 

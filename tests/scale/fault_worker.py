@@ -1,7 +1,7 @@
-"""One process of a run in which something happens: `fault_worker.py SETTINGS_JSON`, as `train_worker.py`.
+"""One process of a run with a fault: `fault_worker.py SETTINGS_JSON`, with the settings of `train_worker.py`.
 
-`fault` names it: "kill" or "term" act at step `at` in process `who`; "raise" raises there; "freeze" stops it. "end"
-kills it when the end of the call is to be recorded.
+The setting `fault` selects it. "kill" and "term" send the signal at step `at` in process `who`, "raise" raises there,
+and "freeze" stops the process. "end" kills it when the end of the call is about to be recorded.
 """
 
 import json

@@ -1,7 +1,7 @@
-"""Features of a run, one after the other: `features_worker.py SETTINGS_JSON`; writes the results of each.
+"""Features of a run, one after the other: `features_worker.py SETTINGS_JSON`. It writes the results of each.
 
-Settings: folder, out, mesh, cases (names; empty: all). `<out>.<process>.json` has the results of every case: numbers by
-name.
+Settings: folder, out, mesh, cases (names, or empty for all). `<out>.<process>.json` has the results of every case:
+numbers by name.
 """
 
 import functools
@@ -20,19 +20,19 @@ from estimator_core._loop.resuming import input_context
 
 STEPS = 12
 Result = dict[str, Any]
-#: A case gets a maker of Estimators, the part of a batch that is this process's, and a folder of its own.
+#: A case receives a maker of Estimators, the part of a batch for this process, and its own folder.
 Case = Callable[[Callable[..., ec.Estimator], Callable[[int], int], Path], Result]
 CASES: dict[str, Case] = {}
 
 
 def case(function: Case) -> Case:
-    """Adds a function to the table."""
+    """Adds a function to the table of cases."""
     CASES[function.__name__] = function
     return function
 
 
 def norms(estimator: ec.Estimator) -> Result:
-    """The step, and the size of every variable."""
+    """Returns the step and the norm of every variable."""
     values = estimator.variables
     return {"step": estimator.latest_checkpoint().rpartition("/")[2]} | {
         name: float(np.linalg.norm(np.asarray(value))) for name, value in sorted(values.items())
@@ -60,7 +60,7 @@ class Looks(ec.export.Exporter):
 
 
 def specs(part: Callable[[int], int], *, hooks: Any = (), exporters: Any = (), steps: int = STEPS) -> Any:
-    """Of a training and its evaluations."""
+    """Returns the specs of a training and its evaluations."""
     return (
         ec.TrainSpec(models.train_input(part(32)), max_steps=steps, hooks=hooks),
         ec.EvalSpec(models.eval_input(part(52)), exporters=exporters, start_delay_secs=0, throttle_secs=0),
@@ -68,7 +68,7 @@ def specs(part: Callable[[int], int], *, hooks: Any = (), exporters: Any = (), s
 
 
 def numbers(metrics: Any) -> Result:
-    """Of an evaluation."""
+    """Returns the metrics of an evaluation as numbers."""
     return {} if metrics is None else {name: float(value) for name, value in metrics.items()}
 
 
@@ -127,7 +127,7 @@ def accumulated_in_bfloat16(make: Any, part: Any, folder: Path) -> Result:
 
 
 def experiment(make: Any, part: Any, **options: Any) -> Any:
-    """One over the usual inputs."""
+    """Returns an Experiment with the usual inputs."""
     from estimator_experiment import Experiment
 
     told = {"train_steps": STEPS, "eval_delay_secs": 0, "continuous_eval_throttle_secs": 0, **options}
@@ -178,7 +178,7 @@ def learn_runner_without_a_schedule(make: Any, part: Any, folder: Path) -> Resul
 
 @case
 def everything_together(make: Any, part: Any, folder: Path) -> Result:
-    """A warm start, accumulation, early stopping, the best checkpoint and two exporters, in one Experiment."""
+    """Runs an Experiment with a warm start, accumulation, early stopping, the best checkpoint and two exporters."""
     from estimator_hooks import stop_if_no_decrease_hook
 
     first = make()

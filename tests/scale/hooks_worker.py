@@ -1,8 +1,8 @@
-"""Hooks that do not do the same in all processes: `hooks_worker.py OUT WHAT`; writes to `<out>.<process>.json`.
+"""Hooks that act differently in each process: `hooks_worker.py OUT WHAT`. It writes to `<out>.<process>.json`.
 
-"stops": one process requests a stop, in training at a step with a save, then in an evaluation and in predictions.
-Then a listener requests one in training, and a hook that never has control in predictions. "quiet": one process alone
-shows no progress. "steps": each process wants control at other steps. "assigns": the first one alone replaces
+"stops": one process requests a stop, in training at a step with a save, then in an evaluation and in predictions. Then
+a listener requests one in training, and a hook that never has control in predictions. "quiet": only one process shows
+no progress. "steps": each process requests control at different steps. "assigns": only the first process replaces
 variables.
 """
 
@@ -20,7 +20,7 @@ from estimator_core.hooks import CheckpointListener
 
 
 class Stops(ec.Hook):
-    """Requests a stop in one process alone."""
+    """Requests a stop in only one process."""
 
     def __init__(self, process: int, step: int) -> None:
         self.process, self.step = process, step
@@ -31,7 +31,7 @@ class Stops(ec.Hook):
 
 
 class Follows(ec.Hook):
-    """Requests a stop in one process alone, for a value of each step."""
+    """Requests a stop in only one process, because of a value that it follows at each step."""
 
     def begin(self, run: Any) -> None:
         if jax.process_index() == 1:
@@ -45,7 +45,7 @@ class Follows(ec.Hook):
 
 
 class Sees(ec.Hook):
-    """Requests a stop for a value in one process alone, and never has control."""
+    """Requests a stop because of a value in only one process, and never has control."""
 
     def begin(self, run: Any) -> None:
         if jax.process_index() == 1:
@@ -59,21 +59,21 @@ class Sees(ec.Hook):
 
 
 class Listens(CheckpointListener):
-    """Requests a stop after a save, in one process alone."""
+    """Requests a stop after a save, in only one process."""
 
     def after_save(self, run: Any, step: int, checkpoint: Any) -> bool:
         return jax.process_index() == 1
 
 
 class Steps(ec.Hook):
-    """Wants control at other steps in each process."""
+    """Requests control at different steps in each process."""
 
     def next_step(self, step: int) -> int:
         return step + 2 + jax.process_index()
 
 
 class Assigns(ec.Hook):
-    """Replaces variables in the first process alone."""
+    """Replaces variables in only the first process."""
 
     def after_step(self, run: Any, step: int, out: Any) -> None:
         if step == 3 and jax.process_index() == 0:

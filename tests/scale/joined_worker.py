@@ -1,6 +1,7 @@
-"""A program that connects its processes itself: `joined_worker.py ADDRESS COUNT INDEX MODEL_DIR`; prints its configs.
+"""A program that connects its processes itself: `joined_worker.py ADDRESS COUNT INDEX MODEL_DIR`. It prints its
+configs.
 
-Nothing in the environment announces the processes: the Estimator learns of them from jax.
+The environment does not announce the processes. The Estimator detects them through jax.
 """
 
 import json

@@ -1,6 +1,6 @@
-"""A large state over several processes: `large_worker.py SETTINGS_JSON`; each prints what it took as its last line.
+"""A large state over several processes: `large_worker.py SETTINGS_JSON`. Each prints its resource use as its last line.
 
-Settings: model_dir, megabytes (of the state), save (else it is restored), out.
+Settings: model_dir, megabytes (of the state), save (otherwise the state is restored), out.
 """
 
 import json
@@ -31,7 +31,7 @@ def read_so_far() -> int:
 
 
 def values(number: int, index: Any, shape: tuple[int, int]) -> np.ndarray:
-    """Elements of an array that every process can compute."""
+    """Returns elements of an array that every process can compute."""
     (top, bottom), (left, right) = (part.indices(size)[:2] for part, size in zip(index, shape, strict=True))
     rows, columns = np.arange(top, bottom, dtype=np.uint32), np.arange(left, right, dtype=np.uint32)
     return (rows[:, None] * np.uint32(WIDTH) + columns + np.uint32(number)).view(np.float32)

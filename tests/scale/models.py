@@ -13,7 +13,7 @@ FEATURES, CLASSES, EXAMPLES = 16, 8, 192
 
 
 def data(examples: int = EXAMPLES) -> tuple[dict[str, np.ndarray], np.ndarray]:
-    """Points of classes that a small network can tell apart."""
+    """Returns points of classes that a small network can separate."""
     rng = np.random.default_rng(5)
     x = rng.normal(size=(examples, FEATURES)).astype(np.float32)
     y = np.argmax(x @ rng.normal(size=(FEATURES, CLASSES)), axis=1).astype(np.int32)
@@ -21,7 +21,7 @@ def data(examples: int = EXAMPLES) -> tuple[dict[str, np.ndarray], np.ndarray]:
 
 
 def classifier(features: Any, labels: Any, mode: str, params: Any) -> ec.EstimatorSpec:
-    """Two hidden layers with dropout, and statistics that are no trainable variables."""
+    """A model of two hidden layers with dropout, and statistics that are not trainable variables."""
     width = params["width"]
     hidden = features["x"]
     with ec.variable_scope("tower"):
@@ -51,10 +51,10 @@ def classifier(features: Any, labels: Any, mode: str, params: Any) -> ec.Estimat
 
 
 def train_input(batch_size: int, epochs: int | None = None) -> Any:
-    """Shuffled batches, dealt out to the processes."""
+    """Returns an input of shuffled batches that are distributed over the processes."""
     return ec.inputs.numpy_input_fn(*data(), batch_size=batch_size, num_epochs=epochs, shuffle=True, seed=3)
 
 
 def eval_input(batch_size: int, examples: int = EXAMPLES) -> Any:
-    """One pass in order; the last batch may be short."""
+    """Returns an input with one pass in order. The last batch may be short."""
     return ec.inputs.numpy_input_fn(*data(examples), batch_size=batch_size, shuffle=False)

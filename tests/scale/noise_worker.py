@@ -1,6 +1,7 @@
-"""A run whose optimizer keeps a random key: `noise_worker.py SETTINGS_JSON`; prints the weight at its end.
+"""A run whose optimizer keeps a random key: `noise_worker.py SETTINGS_JSON`. It prints the final weight.
 
-Settings: model_dir, and parts of the run, each the devices of its mesh (0: no mesh, -1: all) and its last step.
+Settings: model_dir, and the parts of the run. Each part has the devices of its mesh (0: no mesh, -1: all) and its last
+step.
 """
 
 import json

@@ -1,7 +1,8 @@
-"""One process of a run whose numbers are compared: `numbers_worker.py SETTINGS_JSON`; writes `<out>.<process>.npz`.
+"""One process of a run whose numbers are compared: `numbers_worker.py SETTINGS_JSON`. It writes `<out>.<process>.npz`.
 
 Settings: model_dir, out, mesh, max_steps, ragged, config. It trains with dropout in shuffled order, evaluates, and
-predicts twice: the second time the input says by `is_real_example` which rows count. It notes which examples came when.
+predicts twice. The second time, `is_real_example` of the input marks the rows that count. It records the examples of
+each step.
 """
 
 import dataclasses
@@ -19,14 +20,14 @@ from estimator_core._loop.resuming import input_context
 
 
 def model_fn(features: Any, labels: Any, mode: str, params: Any) -> ec.EstimatorSpec:
-    """The classifier; it says of every row which example it is."""
+    """The classifier, which also returns the number of the example of every row."""
     spec = models.classifier(features, labels, mode, params)
     ec.tensor("number", features["number"])
     return dataclasses.replace(spec, predictions={**spec.predictions, "number": features["number"]})
 
 
 class Notes(ec.Hook):
-    """The loss and the examples of every step."""
+    """Records the loss and the examples of every step."""
 
     def __init__(self) -> None:
         self.losses: list[float] = []
@@ -43,12 +44,13 @@ class Notes(ec.Hook):
         self.numbers.append(np.asarray(out["number"]).tolist())
 
 
-#: Of a batch, of all processes together; and of the inputs, in which it leaves a rest of 6 and of 5.
+#: The examples of a global batch, of the training input and of the evaluation input. Two epochs of training leave a
+#: rest of 6, and the evaluation one of 5.
 BATCH, TRAINED, EVALUATED = 24, 51, 53
 
 
 def arrays(examples: int) -> tuple[dict[str, np.ndarray], np.ndarray]:
-    """Examples with their numbers."""
+    """Returns examples with their numbers."""
     x, y = models.data(examples)
     return {**x, "number": np.arange(examples, dtype=np.int32)}, y
 

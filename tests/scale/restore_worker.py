@@ -1,6 +1,6 @@
-"""Takes a checkpoint up without training: `restore_worker.py MODEL_DIR DEVICES OUT`, in one process or several.
+"""Restores a checkpoint without training: `restore_worker.py MODEL_DIR DEVICES OUT`, in one process or several.
 
-Saves it again under the same step, so that the directory then holds what these devices wrote.
+It saves the checkpoint again with the same step, so that the directory then holds the files of these devices.
 """
 
 import json
@@ -16,7 +16,7 @@ from estimator_core._loop.device_state import whole_on_host
 
 
 class Look(ec.Hook):
-    """Sees the state before the first step, and stops there."""
+    """Reads the state before the first step, and stops there."""
 
     def after_create(self, run: ec.Run) -> None:
         state = run.live.ready  # type: ignore[attr-defined]

@@ -12,7 +12,7 @@ import estimator_core as ec
 
 
 class Record(ec.export.Exporter):
-    """Writes down what it is called with."""
+    """Records the arguments of its calls."""
 
     name = "record"
 
@@ -26,7 +26,7 @@ class Record(ec.export.Exporter):
 
 
 class StopAt(ec.Hook):
-    """Early stopping."""
+    """Requests a stop at a step, like early stopping."""
 
     def __init__(self, step: int) -> None:
         self._step = step

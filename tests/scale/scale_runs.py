@@ -1,4 +1,4 @@
-"""Runs of the workers in processes of their own: devices and processes cannot be changed once jax has started."""
+"""Runs of the workers in separate processes, because devices and processes cannot change after jax has started."""
 
 import json
 import os
@@ -13,14 +13,14 @@ import numpy as np
 from estimator_core.testing import run_processes
 
 HERE = Path(__file__).parent
-#: How far two orders of summation may lead apart. A sum of 32 float32 terms in another order differs by at most
+#: The largest difference between two orders of summation. A sum of 32 float32 terms in another order differs by at most
 #: 31 * 2**-24 = 1.8e-6 of its terms; Adam turns that into at most about twice the part of a step of 1e-2, and twelve
 #: steps add up to 5e-7. Four times that leaves room for products inside the layers.
 TOLERANCE = 2e-6
 
 
 def environment(devices: int = 1, **more: str) -> dict[str, str]:
-    """That of this process, without what would tell of other processes."""
+    """Returns the environment of this process without the variables that announce other processes."""
     kept = {name: value for name, value in os.environ.items() if name not in ("TF_CONFIG", "XLA_FLAGS")}
     kept["PYTHONPATH"] = os.pathsep.join([str(HERE), *filter(None, [os.environ.get("PYTHONPATH")])])
     return {
@@ -41,14 +41,14 @@ def launch(
     timeout: float = 280.0,
     variables: Mapping[str, str] | None = None,
 ) -> "subprocess.CompletedProcess[str]":
-    """A worker as several processes, with its settings as JSON, or with arguments, and with further variables."""
+    """Runs a worker as several processes, with its settings as JSON or with arguments, and with further variables."""
     given = [json.dumps(settings)] if arguments is None else arguments
     command = [sys.executable, str(HERE / worker), *given]
     return run_processes(command, count, env={**environment(devices), **(variables or {})}, timeout=timeout)
 
 
 def run_worker(worker: str, *arguments: str, devices: int = 1) -> Any:
-    """What a worker prints as its last line."""
+    """Runs a worker and returns its last line."""
     done = subprocess.run(
         [sys.executable, str(HERE / worker), *arguments],
         env=environment(devices),
@@ -62,12 +62,12 @@ def run_worker(worker: str, *arguments: str, devices: int = 1) -> Any:
 
 
 def seen(out: Path, process: int = 0) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-    """What `train_worker.run` wrote in a process."""
+    """Returns the results that `train_worker.run` wrote in a process."""
     with np.load(f"{out}.{process}.npz") as values:
         return json.loads(Path(f"{out}.{process}.json").read_text()), dict(values)
 
 
 def assert_same(losses: Sequence[float], expected: Sequence[float]) -> None:
-    """Loss curves that differ by the order of sums only."""
+    """Checks that loss curves differ only by the order of sums."""
     assert len(losses) == len(expected)
     np.testing.assert_allclose(losses, expected, rtol=0, atol=TOLERANCE)

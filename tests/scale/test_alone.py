@@ -1,4 +1,4 @@
-"""One process of several that works by itself for a while, and what a config says where jax was connected before."""
+"""Tests of one process of several that works alone for a while, and of configs if jax was connected before."""
 
 import json
 import socket
@@ -16,7 +16,7 @@ pytestmark = pytest.mark.plugins  # estimator-cluster
 @pytest.mark.parametrize("rules", [pytest.param(None, marks=pytest.mark.slow), "full"])
 @pytest.mark.slow
 def test_an_exporter_of_several_processes_evaluates_and_predicts(tmp_path: Path, rules: str | None) -> None:
-    """The exporter runs in the chief alone: its programs and states are those of its own device."""
+    """The exporter runs only in the chief, with programs and states on the chief's own device."""
     out = tmp_path / "out"
     settings = {"model_dir": str(tmp_path / "run"), "out": str(out), "rules": rules}
     done = launch("exporter_worker.py", 2, settings)
@@ -39,7 +39,7 @@ def test_an_exporter_of_several_processes_evaluates_and_predicts(tmp_path: Path,
 
 @pytest.mark.slow
 def test_a_config_is_never_changed(tmp_path: Path) -> None:
-    """Processes that only jax knows of make another RunConfig; the one before says what it said."""
+    """Processes known only to jax produce another RunConfig, and the original one stays unchanged."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         address = f"127.0.0.1:{server.getsockname()[1]}"
     processes = [

@@ -1,4 +1,4 @@
-"""Processes that do not do the same end within seconds, and both are named."""
+"""Tests of processes with different calls: they end within seconds, and the error names both."""
 
 import json
 import re
@@ -30,7 +30,7 @@ def test_both_calls_are_named_in_both_processes(tmp_path: Path, what: str, messa
         assert re.search(rf"\[{process}\] .*ArgumentError: Processes 0 and 1 of 2 differ: .*{message}", done.stdout)
     assert done.returncode == 1
     assert not list(tmp_path.glob("done.*"))
-    assert time.monotonic() - began < 120  # most of it is the start; nobody waited for a timeout
+    assert time.monotonic() - began < 120  # most of it is the start, without waiting for a timeout
 
 
 @pytest.mark.slow
@@ -43,7 +43,7 @@ def test_a_process_that_has_ended_is_named_by_who_calls(tmp_path: Path) -> None:
 
 
 def test_what_the_first_process_alone_asks_for_stops_nobody(tmp_path: Path) -> None:
-    """Its hooks say when they want control and what they read: all processes stop there, and run one program."""
+    """Its hooks declare when they need control and what they read. All processes pause there and run one program."""
     out = tmp_path / "out"
     done = launch("chief_worker.py", 2, None, arguments=[str(out)], timeout=90)
     assert done.returncode == 0, done.stdout
@@ -61,7 +61,9 @@ def test_what_the_first_process_alone_asks_for_stops_nobody(tmp_path: Path) -> N
 
 
 def test_a_stop_that_one_process_requests_stops_all_in_every_verb(tmp_path: Path) -> None:
-    """At a step with a save, after it, in an evaluation, in predictions, and where one process follows a value."""
+    """The stop comes at a step with a save, after it, in an evaluation, in predictions, and when one process follows a
+    value.
+    """
     out = tmp_path / "out"
     done = launch("hooks_worker.py", 2, None, arguments=[str(out), "stops"], timeout=90)
     assert done.returncode == 0, done.stdout

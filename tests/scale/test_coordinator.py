@@ -1,4 +1,4 @@
-"""The contract of a Coordinator, kept by a process that is alone, and what is built on it."""
+"""Tests of the contract of a Coordinator for a single process, and of the functions built on it."""
 
 import json
 from pathlib import Path
@@ -22,7 +22,7 @@ def test_alone_agrees_with_itself() -> None:
 
 
 class _Two:
-    """The first of two processes; the other one answers by itself, or is lost."""
+    """A coordinator of the first of two processes. The other one returns fixed answers or is lost."""
 
     index, count = 0, 2
 
@@ -108,7 +108,7 @@ def test_several_processes_without_the_package_are_refused_by_its_name(tmp_path:
 
 def test_an_error_that_an_inner_call_has_told_is_not_that_of_who_ends_because_of_it() -> None:
     class Gone(_Two):
-        """The other one ends as soon as it hears of the error."""
+        """The other process ends as soon as it learns of the error."""
 
         def lost(self) -> Lost | None:
             return Lost(1, "there", "it left") if self.failed else None

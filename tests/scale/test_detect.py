@@ -1,4 +1,4 @@
-"""Which processes belong together, as schedulers and launchers say it."""
+"""Tests of detecting the processes of a run from the variables of schedulers and launchers."""
 
 import importlib.util
 import json
@@ -78,7 +78,7 @@ def test_found(environ: dict[str, str], coordinator: str, count: int, index: int
         ({}, 3, 8, (3,)),
         ({"CUDA_VISIBLE_DEVICES": "0,1,2,3,4,5,6,7"}, 0, 1, ()),
         ({"CUDA_VISIBLE_DEVICES": "0,1,2,3"}, 1, 2, (2, 3)),
-        ({"CUDA_VISIBLE_DEVICES": "5"}, 3, 4, ()),  # bound to a card of its own, which is number 0 here
+        ({"CUDA_VISIBLE_DEVICES": "5"}, 3, 4, ()),  # bound to its own card, which is number 0 here
         ({"CUDA_VISIBLE_DEVICES": "2,3", "SLURM_GPUS_ON_NODE": "4"}, 1, 2, ()),
         ({"CUDA_VISIBLE_DEVICES": "0,1,2"}, 1, 2, (1,)),
         ({"JAX_LOCAL_DEVICE_IDS": "6,7"}, 1, 2, None),
@@ -100,7 +100,7 @@ def test_cards(environ: dict[str, str], index: int, count: int, cards: tuple[int
         {"WORLD_SIZE": "8", "RANK": "0"},
         {"JAX_NUM_PROCESSES": "1", "JAX_PROCESS_ID": "0"},
         {"JAX_NUM_PROCESSES": "1"},
-        {**SLURM, "JAX_NUM_PROCESSES": "1"},  # tasks that are runs of their own
+        {**SLURM, "JAX_NUM_PROCESSES": "1"},  # tasks that are separate runs
         {**POD, "JAX_NUM_PROCESSES": "1"},
         {**POD, "TPU_WORKER_HOSTNAMES": "a,b"},  # jax asks GKE
         {**SAGEMAKER, "SM_HOSTS": '["algo-2"]'},
@@ -183,6 +183,6 @@ def test_run_config_takes_them(monkeypatch: pytest.MonkeyPatch):
 
 
 def test_an_evaluator_beside_processes_that_train_is_alone():
-    """What a launcher gives to all of them does not make it one of those that train."""
+    """The variables that a launcher sets for all processes do not make the evaluator a trainer."""
     assert detect({**tf_config("evaluator", 0), **TRIPLE}) is None
     assert detect({**tf_config("worker", 0), **TRIPLE, "JAX_NUM_PROCESSES": "3"}) is not None

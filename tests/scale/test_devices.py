@@ -1,4 +1,6 @@
-"""Placements on 1, 2, 4 and 8 devices of one process: the same numbers, and each device holds its part only."""
+"""Tests of placements on 1, 2, 4 and 8 devices of one process: the numbers are the same, and each device holds only its
+part.
+"""
 
 import json
 from pathlib import Path
@@ -40,7 +42,7 @@ def test_more_placements_are_the_same(more_ran: tuple[dict[str, Any], Path], cas
 
 
 def assert_alike(results: dict[str, Any], folder: Path, case: str, reference: str) -> None:
-    # float16 rounds at 2**-11 where float32 does at 2**-24, in activations that lie around one.
+    # float16 rounds at 2**-11 and float32 at 2**-24, in activations of about one.
     tolerance = TOLERANCE if case != "float16_full_4" else 2e-3
     cases = results["cases"]
     np.testing.assert_allclose(cases[case]["losses"], cases[reference]["losses"], rtol=0, atol=tolerance)
@@ -78,6 +80,6 @@ def test_each_device_holds_its_part(request: pytest.FixtureRequest, runs: str, c
 
 def test_initialisation_holds_and_needs_a_part_on_each_device(ran: tuple[dict[str, Any], Path]):
     on_one, on_eight = ran[0]["initial"]
-    assert on_eight["held"] <= 1.1 / 8 * on_eight["whole"] + 1024  # and a table of addresses
+    assert on_eight["held"] <= 1.1 / 8 * on_eight["whole"] + 1024  # plus a table of addresses
     assert on_one["besides"] > on_one["whole"] / 2
     assert on_eight["besides"] <= 1.1 / 8 * on_one["besides"] + 4096

@@ -1,4 +1,4 @@
-"""Every combination of features over two processes: none waits for ever, and each has the numbers of one process."""
+"""Tests of every combination of features over two processes: none hangs, and the numbers are those of one process."""
 
 import json
 from pathlib import Path
@@ -15,7 +15,7 @@ TOLERANCE = 1e-5
 
 
 def results(folder: Path, processes: int, devices: int, cases: list[str]) -> list[dict[str, Any]]:
-    """What every process saw."""
+    """The results of every process."""
     out = folder / f"out{processes}"
     told = {"folder": str(folder / str(processes)), "out": str(out), "mesh": {"data": -1}, "cases": cases}
     done = launch("features_worker.py", processes, told, devices=devices)
@@ -24,7 +24,7 @@ def results(folder: Path, processes: int, devices: int, cases: list[str]) -> lis
 
 
 def assert_close(found: Any, expected: Any, where: str) -> None:
-    """Trees of numbers and words that agree."""
+    """Checks that two trees of numbers and words agree."""
     if isinstance(expected, dict):
         assert found.keys() == expected.keys(), where
         for name in expected:

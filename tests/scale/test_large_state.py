@@ -1,4 +1,6 @@
-"""A state of 2 GB over four processes: what each holds and reads, at the save and at restores onto other numbers."""
+"""Tests of a state of 2 GB over four processes: the bytes that each holds and reads at the save and at restores onto
+other numbers of processes.
+"""
 
 import json
 import os
@@ -20,7 +22,7 @@ def large(out: Path, model_dir: Path, count: int, *, save: bool) -> list[dict[st
 
 
 def in_bound(results: list[dict[str, Any]], what: str) -> None:
-    """At most 1.2 times the shard and one array; on CPU the restored shard itself is in it."""
+    """Checks the bound: 1.2 times the shard plus one array. On CPU this includes the restored shard itself."""
     for one in results:
         numbers = {name: f"{size / 1e6:,.0f} MB" for name, size in one.items() if name != "index"}
         print(f"{what}, process {one['index']} of {len(results)}: {numbers}")

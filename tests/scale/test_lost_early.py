@@ -1,4 +1,4 @@
-"""Processes that are lost while jax connects them, and those that end because another one failed."""
+"""Tests of processes that are lost while jax connects them, and of those that end because another one failed."""
 
 import re
 import time
@@ -21,7 +21,7 @@ def test_a_process_killed_as_soon_as_it_is_connected_is_named(tmp_path: Path, wh
     lost = rf"\[0\] .*Process 1 of 2 \({who}\) is lost: nothing was heard of it for 6 s"
     assert re.search(lost, done.stdout), done.stdout
     assert done.returncode == 75
-    assert time.monotonic() - began < 60  # launch ends it after sixty seconds, if it does not end
+    assert time.monotonic() - began < 60  # `launch` kills it after sixty seconds
 
 
 def test_a_process_killed_after_the_roll_is_not_waited_for(tmp_path: Path) -> None:
@@ -31,7 +31,7 @@ def test_a_process_killed_after_the_roll_is_not_waited_for(tmp_path: Path) -> No
     assert "[0] estimator: All of 2 processes have come" in done.stdout, done.stdout
     assert "but jax has not connected them within 6 s, so one of them is gone." in done.stdout
     assert done.returncode == 75
-    assert time.monotonic() - began < 60  # launch ends it after sixty seconds, if it does not end
+    assert time.monotonic() - began < 60  # `launch` kills it after sixty seconds
 
 
 def test_who_ends_because_process_0_failed_is_not_called_lost(tmp_path: Path) -> None:

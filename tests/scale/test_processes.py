@@ -1,4 +1,6 @@
-"""Several processes over gloo: the same numbers as one, and checkpoints that any number of devices takes up."""
+"""Tests of several processes over gloo: the numbers are those of one process, and any number of devices restores the
+checkpoints.
+"""
 
 import json
 import re
@@ -24,7 +26,7 @@ pytestmark = pytest.mark.plugins  # estimator-cluster
 
 @pytest.fixture(scope="module")
 def one(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """What one process sees of 12 steps."""
+    """The results of 12 steps of one process."""
     out = tmp_path_factory.mktemp("one") / "one"
     done = launch("train_worker.py", 1, {"model_dir": str(out) + "_dir", "out": str(out), "steps": 12})
     assert done.returncode == 0, done.stdout
@@ -82,7 +84,7 @@ def test_a_seed_that_is_drawn_is_the_same_in_all(tmp_path: Path) -> None:
 
 
 def written_once(model_dir: Path, count: int, *, in_pieces: bool) -> None:
-    """One event file of the evaluation, and every element of every array in one piece of one pack."""
+    """Checks for one event file of the evaluation, and for one piece of one pack per array element."""
     assert len(list(model_dir.glob("eval/events.*"))) == 1
     directory = model_dir / "checkpoints" / "12"
     manifest = read_manifest(directory)
@@ -99,7 +101,9 @@ def written_once(model_dir: Path, count: int, *, in_pieces: bool) -> None:
 
 
 def back_and_forth(tmp_path: Path, values: dict[str, np.ndarray], count: int, numbers: tuple[int, ...]) -> None:
-    """The checkpoint of several processes on these numbers of devices of one, and what that saves in them again."""
+    """Restores the checkpoint of several processes in one process with these numbers of devices, and the checkpoint
+    that it saves again in several.
+    """
     for devices in numbers:
         there, out = tmp_path / f"on_{devices}", tmp_path / f"out_{devices}"
         shutil.copytree(tmp_path / "run", there)
@@ -120,7 +124,7 @@ def test_a_killed_process_is_named_and_the_relaunch_goes_on(tmp_path: Path):
     assert done.returncode == 75, done.stdout
     for survivor in (0, 1, 3):
         assert re.search(rf"\[{survivor}\] .*Process 2 of 4 .* is lost: nothing was heard of it", done.stdout)
-    assert "did not end; it is killed" not in done.stderr  # launch gives them sixty seconds
+    assert "did not end; it is killed" not in done.stderr  # `launch` allows them sixty seconds
     again = launch("fault_worker.py", 4, settings)
     assert again.returncode == 0, again.stdout
     result, _ = seen(tmp_path / "out")
@@ -152,7 +156,7 @@ def test_what_else_can_happen_to_a_process_ends_all(tmp_path: Path, fault: str):
 
 @pytest.mark.slow
 def test_the_others_end_with_75_before_jax_aborts_them_where_process_0_is_frozen(tmp_path: Path):
-    """Process 0 holds the service: nobody hears a last word of it, and jax's abort has a status that says nothing."""
+    """Process 0 runs the service and sends no last message, and the exit status of jax's abort has no information."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         address = f"127.0.0.1:{server.getsockname()[1]}"
     settings = {

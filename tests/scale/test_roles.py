@@ -1,4 +1,4 @@
-"""A chief, a worker and an evaluator of a TF_CONFIG cluster, side by side."""
+"""Tests of a chief, a worker and an evaluator of a TF_CONFIG cluster that run at the same time."""
 
 import json
 import socket

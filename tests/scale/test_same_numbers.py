@@ -1,7 +1,8 @@
-"""The same numbers at any size: however many processes and devices, the same examples at the same steps, the same rows.
+"""Tests of the same numbers at any size: any number of processes and devices has the same examples and rows at the same
+steps.
 
-Of a reduction over devices XLA promises no order, so that weights agree within `TOLERANCE`; where the devices are as
-many, and two, they agree bit for bit, since a sum of two has one order only.
+XLA does not guarantee the order of a reduction over devices, so weights agree within `TOLERANCE`. With two devices on
+both sides they agree bit for bit, because a sum of two terms has only one order.
 """
 
 import itertools
@@ -16,22 +17,22 @@ from scale_runs import launch
 
 pytestmark = pytest.mark.plugins  # processes are connected by estimator-cluster
 
-#: How far weights, losses and metrics of another number of devices may differ.
+#: The largest difference of weights, losses and metrics between two numbers of devices.
 TOLERANCE = 1e-6
-#: Of the input's 102 examples, in batches of 24.
+#: The sizes of the batches of 24 from the input's 102 examples.
 SIZES = [24, 24, 24, 24, 6]
 
 Seen = dict[str, np.ndarray]
 
 
 class Runs:
-    """Runs by what they were asked for; each is done once."""
+    """Runs by their settings. Each runs once."""
 
     def __init__(self, folder: Path) -> None:
         self._folder, self._numbers, self._seen = folder, itertools.count(), dict[str, list[Seen]]()
 
     def of(self, processes: int, devices: int, model_dir: Path | None = None, **settings: Any) -> list[Seen]:
-        """What every process saw."""
+        """Returns the results of every process."""
         key = f"{processes} {devices} {model_dir} {settings}"
         if key not in self._seen:
             out = self._folder / str(next(self._numbers))
@@ -42,7 +43,7 @@ class Runs:
         return self._seen[key]
 
     def begun(self, processes: int, devices: int, **settings: Any) -> tuple[list[Seen], Path]:
-        """What every process saw of a run that stopped after three steps, and its folder."""
+        """Returns the results of every process of a run that stopped after three steps, and its folder."""
         folder = self._folder / re.sub(r"\W+", "_", f"begun_{processes}_{devices}_{settings}")
         return self.of(processes, devices, model_dir=folder, max_steps=3, **settings), folder
 
@@ -53,7 +54,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Runs:
 
 
 def assert_same_numbers(found: Seen, expected: Seen, *, exactly: bool = False) -> None:
-    """The same examples in the same order everywhere, and the same values."""
+    """Checks for the same examples in the same order and the same values everywhere."""
     assert found.keys() == expected.keys()
     for name, value in found.items():
         if exactly or np.issubdtype(value.dtype, np.integer):
@@ -101,16 +102,17 @@ def test_eight_processes_have_the_numbers_of_one(runs: Runs) -> None:
 
 @pytest.mark.slow
 def test_a_mesh_whose_processes_hold_every_second_part_has_the_same_numbers(runs: Runs) -> None:
-    """The axes of the mesh are not in the order of the batch: process 0 holds the parts 0 and 2."""
+    """The axes of the mesh do not follow the order of the batch: process 0 holds the parts 0 and 2."""
     (one,) = runs.of(1, 4)
     for seen in runs.of(2, 2, mesh={"fsdp": 2, "data": 2}):
         assert_same_numbers(seen, one)
 
 
 def continued(runs: Runs, tmp_path: Path, begun: tuple[int, int], rest: tuple[int, int], **settings: Any) -> list[Seen]:
-    """What each process sees of a run that began in others and stopped after three steps, in its second epoch.
+    """Returns the results of each process of a run that began in other processes and stopped after three steps, in its
+    second epoch.
 
-    The folder is a copy, so that one beginning has several ends.
+    The folder is a copy, so that one beginning can be continued several times.
     """
     (*_, first), begun_in = runs.begun(*begun, **settings)
     shutil.copytree(begun_in, tmp_path / "run")

@@ -1,7 +1,7 @@
-"""One process of a run: `train_worker.py SETTINGS_JSON`; writes what it saw to `<out>.<process>.json` and `.npz`.
+"""One process of a run: `train_worker.py SETTINGS_JSON`. It writes its results to `<out>.<process>.json` and `.npz`.
 
 Settings: model_dir, out, global_batch, steps, mesh, rules ("full", "zero1", "tensor" or null), evaluate (batch of the
-last evaluation), and `config`, further fields of RunConfig.
+last evaluation), and `config` (further fields of RunConfig).
 """
 
 import json
@@ -33,7 +33,7 @@ RULES = {
 
 
 class Losses(ec.Hook):
-    """Notes the loss of every step, and what `at_step` does."""
+    """Records the loss of every step and calls `at_step`."""
 
     def __init__(self, at_step: Any = None) -> None:
         self.losses: list[float] = []
@@ -64,7 +64,7 @@ def make_estimator(settings: dict[str, Any]) -> ec.Estimator:
 
 
 def run(settings: dict[str, Any], at_step: Any = None) -> dict[str, Any]:
-    """Trains and evaluates; what it saw."""
+    """Trains and evaluates, and returns the results."""
     estimator = make_estimator(settings)
     devices_of, live = estimator._devices, estimator._state
     parts = input_context(devices_of).num_input_pipelines
