@@ -1,4 +1,6 @@
-"""The page on the architecture says what the code is: every file, name and room, the floors, and the four ways."""
+"""Tests that the page on the architecture matches the code: every file, name and room, the floors, and the four
+ways.
+"""
 
 from __future__ import annotations
 
@@ -18,14 +20,14 @@ STATION = re.compile(r"^( *)(\S+\.py) +(\S+)", flags=re.MULTILINE)
 QUOTED = re.compile(r"`([^`\n]+)`")
 FILE = re.compile(r"[\w./]+(?:\.py|\.pyi|\.md|\.txt|\.toml|/)")
 NAME = re.compile(r"_*[A-Za-z]\w*")
-# Words in quotes that are no names of ours.
+# Quoted words that are not names of this repository.
 NO_NAMES = frozenset({"estimator", "prefetch"})
 WAYS = ("batch", "hook", "checkpoint", "RunConfig field")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Station:
-    """A line of a way: how far it is indented, the file, and the name in it ("-": all of it)."""
+    """A line of a way: its indentation, the file, and the name in the file ("-" means the whole file)."""
 
     depth: int
     path: str
@@ -36,7 +38,7 @@ class Station:
 
 
 def way(page: str, title: str) -> list[Station]:
-    """The stations of a way."""
+    """Returns the stations of a way."""
     block = page.split(f"### The way of a {title}\n")[1].split("```text\n")[1].split("```")[0]
     found = [Station(depth=len(indent), path=path, name=name) for indent, path, name in STATION.findall(block)]
     assert len(found) == len(block.splitlines())
@@ -49,7 +51,7 @@ def parsed(path: Path) -> ast.Module:
 
 
 def definition(station: Station) -> ast.AST | None:
-    """What a station names; None where it is not there."""
+    """Returns the node that a station names, or None if it does not exist."""
     path = CORE / station.path
     node: ast.AST | None = parsed(path) if path.is_file() else None
     for part in [] if station.name == "-" else station.name.split("."):
@@ -60,7 +62,9 @@ def definition(station: Station) -> ast.AST | None:
 
 
 def uses(station: Station, other: Station) -> bool:
-    """Whether the code of a station names another; of a whole file, whether the station's file imports it."""
+    """Returns whether the code of a station names another one. For a whole file, returns whether the station's file
+    imports it.
+    """
     wanted = other.name.rpartition(".")[2]
     tree = definition(station)
     assert tree is not None
@@ -77,7 +81,7 @@ def uses(station: Station, other: Station) -> bool:
 
 
 def faults_of_way(stations: list[Station]) -> list[str]:
-    """Stations that do not exist, and those that the station above does not use."""
+    """Returns stations that do not exist, and those that the station above does not use."""
     missing = [f"{one} does not exist" for one in stations if definition(one) is None]
     if missing:
         return missing
@@ -91,14 +95,14 @@ def faults_of_way(stations: list[Station]) -> list[str]:
 
 
 def tree() -> set[str]:
-    """Rooms and flat modules, as the page writes them."""
+    """Returns the rooms and flat modules, as the page writes them."""
     rooms = {f"{path.name}/" for path in CORE.iterdir() if path.is_dir() and path.name != "__pycache__"}
     return rooms | {path.name for path in CORE.glob("*.py")}
 
 
 @functools.cache
 def known_names() -> frozenset[str]:
-    """Every name that the core defines."""
+    """Returns every name that the core defines."""
     found: set[str] = set()
     for path in CORE.rglob("*.py"):
         for node in ast.walk(parsed(path)):
@@ -110,7 +114,7 @@ def known_names() -> frozenset[str]:
 
 
 def faults_of_page(page: str) -> list[str]:
-    """Files and names that do not exist, and parts of the tree that the page leaves out."""
+    """Returns files and names that do not exist, and parts of the tree that the page leaves out."""
     prose = re.sub(r"```text\n.*?```", "", page, flags=re.DOTALL)
     quoted = set(QUOTED.findall(prose))
     files = {text for text in quoted if FILE.fullmatch(text)}
@@ -121,13 +125,13 @@ def faults_of_page(page: str) -> list[str]:
 
 
 def floors_of(page: str) -> list[list[str]]:
-    """The modules of each floor, highest first; where a bar stands, the modules are independent."""
+    """Returns the modules of each floor, highest first. Modules separated by a bar are independent."""
     block = page.split("## Floors\n")[1].split("```text\n")[1].split("```")[0]
     return [line.split() for line in block.splitlines()]
 
 
 def floors_held() -> list[list[str]]:
-    """The same, as import-linter holds it."""
+    """Returns the floors in the configuration of import-linter."""
     contracts = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
     layers = next(contract["layers"] for contract in contracts if contract["id"] == "floors")
     return [re.sub(r"[():]", " ", layer).split() for layer in layers]

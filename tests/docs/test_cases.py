@@ -1,4 +1,4 @@
-"""Every case of docs/plugins/cases.md names tests that exist, and faults that a suite notices."""
+"""Tests that every case of docs/plugins/cases.md names existing tests, and faults that a suite detects."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from tests.mutants.suites.run import on_the_page
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "plugins" / "cases.md"
-#: The cases that the issue of the plugins names.
+#: The cases that the issue about plugins names.
 AT_LEAST = 50
 
 
 @functools.cache
 def names_in(path: Path) -> frozenset[str]:
-    """Names of functions and classes at the top of a file."""
+    """Returns the names of functions and classes at the top level of a file."""
     body = ast.parse(path.read_text(encoding="utf-8")).body
     return frozenset(one.name for one in body if isinstance(one, ast.FunctionDef | ast.ClassDef))
 
 
 def faults_of(text: str, noticed: dict[str, str]) -> list[str]:
-    """What is wrong with a page: rows without a test, tests and faults that are not there."""
+    """Returns the faults of a page: rows without a test, and tests and faults that do not exist."""
     found: list[str] = []
     for case, cell in re.findall(r"^\| ([^|]+) \| (`.*) \|$", text, re.MULTILINE):
         for one in re.findall(r"`([^`]+)`", cell):

@@ -1,4 +1,4 @@
-"""Every command that a page shows is understood: its name, its options and their values exist."""
+"""Tests that every command on a page is valid: its name, its options and their values exist."""
 
 from __future__ import annotations
 
@@ -19,26 +19,26 @@ from estimator_experiment.cli.named_component import parsed
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted(ROOT.glob("docs/**/*.md")), *sorted(ROOT.glob("plugins/*/README.md"))]
-#: Shown as mistakes, with what the command says to them.
+#: The commands that the pages show as mistakes, with their error.
 MISTAKES = {"trian", "run program.py --shedule train"}
 _BLOCK = re.compile(r"^```(?:text|console|bash)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 _LINE = re.compile(r"(?:\$ )?(?:uv run )?(?:[A-Z_]+=\S+ )*estimator (?!\w+: )(.+)")
 _INLINE = re.compile(r"(?<!`)`(?:uv run )?estimator ([^`\n]+)`")
-#: What follows the words of a command: an explanation in a second column, a comment, another command, a redirection.
+#: The text after a command: an explanation in a second column, a comment, another command, or a redirection.
 _REST = re.compile(r" {2,}| # | && | \|\| | \| | 2?> |&$|$")
 
-#: Options of every command, before its name.
+#: The options of every command that stand before its name.
 _BEFORE = re.compile(r"^(?:--(?:plugins|block-plugin|log-level) \S+ |--?[\w-]+ )+")
 
 
 def in_blocks(page: str) -> list[str]:
-    """The words after `estimator` in the blocks of a page, without those that show "..."."""
+    """Returns the words after `estimator` in the blocks of a page, without commands that show "..."."""
     lines = [line for block in _BLOCK.findall(page) for line in block.replace("\\\n", " ").splitlines()]
     return _words([match[1] for line in lines if (match := _LINE.match(line))])
 
 
 def in_sentences(page: str) -> list[str]:
-    """Commands that are named in a sentence, often without their arguments."""
+    """Returns the commands that are named in a sentence, often without their arguments."""
     return _words(_INLINE.findall(re.sub(r"^```.*?^```$", "", page, flags=re.DOTALL | re.MULTILINE)))
 
 
@@ -48,11 +48,11 @@ def _words(found: list[str]) -> list[str]:
 
 
 def fault(words: str, *, whole: bool = True) -> str:
-    """What the parser of a command says to some words; empty: it understands.
+    """Returns the error of the parser of a command for some words, or an empty string if they are valid.
 
     Args:
-        words: what follows `estimator`.
-        whole: the words hold all that the command needs.
+        words: the words after `estimator`.
+        whole: whether the words hold all arguments that the command needs.
     """
     name, *rest = shlex.split(_BEFORE.sub("", words))
     said = _said(name, rest)
@@ -76,14 +76,14 @@ def _said(name: str, rest: list[str]) -> str:
 
 
 def faults(page: str) -> list[str]:
-    """The commands of a page that are not understood, with what is said to them."""
+    """Returns the invalid commands of a page, with their errors."""
     found = [(words, fault(words)) for words in in_blocks(page)]
     found += [(words, fault(words, whole=False)) for words in in_sentences(page)]
     return [f"estimator {words}: {said}" for words, said in found if said]
 
 
 def component_faults(page: str) -> list[str]:
-    """The components that commands of a page name with arguments, where these are other ones than the component has."""
+    """Returns the errors of components that commands of a page name with arguments that the component does not have."""
     words = [shlex.split(one) for one in in_blocks(page)]
     pairs = [pair for each in words for pair in itertools.pairwise(each)]
     named = [(option.removeprefix("--"), text) for option, text in pairs if option in ("--hook", "--exporter")]

@@ -1,4 +1,4 @@
-"""The page of the export matrix says of its cells what they are, by name; a few are tried again."""
+"""Tests that the page of the export matrix has the recorded state of each cell. A few cells are tried again."""
 
 import json
 import re
@@ -72,7 +72,7 @@ def test_the_cut_of_the_session_has_every_row_and_every_column():
 
 
 def one(cell):
-    """A cell as readers leave it; the core has compared the bundle with the model."""
+    """Returns a cell as the readers leave it, after the core has compared the bundle with the model."""
     return Cell(differences={"jax": 0.0} if cell["state"] == "works" else {}, words=said(cell["words"]))
 
 

@@ -1,4 +1,4 @@
-"""The pages for new users can be followed by their words: commands exist, and what is shown is compared."""
+"""Tests that the pages for new users can be followed literally: commands exist, and the shown output is compared."""
 
 import re
 import shlex

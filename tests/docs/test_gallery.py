@@ -1,4 +1,4 @@
-"""The gallery shows what its programs write, and says so when one writes nothing."""
+"""Tests that the gallery shows the output of its programs, and reports a program without output."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,6 @@
-"""Pages that sessions measure and write: every kind and every peer has a row, and lines are those of the templates."""
+"""Tests of pages that sessions measure and write: every kind and every peer has a row, and lines match the
+templates.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,7 @@ PAGES = Path(__file__).parents[2] / "docs" / "plugins"
 
 
 def rows(page: str) -> dict[str, list[str]]:
-    """The cells of the table of a page, by the first of a row."""
+    """Returns the cells of the table of a page, by the first cell of a row."""
     lines = (PAGES / page).read_text(encoding="utf-8").splitlines()
     cells = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines if line.startswith("| ")]
     return {row[0]: row[1:] for row in cells[1:]}

@@ -1,4 +1,4 @@
-"""docs/migrate/table.md is what the data of estimator-migration say."""
+"""Tests that docs/migrate/table.md matches the data of estimator-migration."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""The plugin guide tells of every hook specification, and the core calls every one."""
+"""Tests that the plugin guide describes every hook specification, and that the core calls each of them."""
 
 import importlib.util
 import inspect
@@ -24,7 +24,7 @@ DECLARATIONS = (
 
 
 def undocumented(name: str, function: object, pages: dict[str, str]) -> list[str]:
-    """What is missing in the documentation of a specification."""
+    """Returns what is missing in the documentation of a specification."""
     doc = inspect.getdoc(function) or ""
     arguments = list(inspect.signature(function).parameters)
     faults = [f"{page} does not name {name}" for page, text in pages.items() if not re.search(rf"\b{name}\b", text)]
@@ -36,7 +36,7 @@ def undocumented(name: str, function: object, pages: dict[str, str]) -> list[str
 
 
 def unused(name: str, sources: dict[Path, str]) -> list[str]:
-    """What shows that the core never calls a specification."""
+    """Returns a fault if the core never calls a specification."""
     facade = name.removeprefix(hookspecs.PREFIX)
     if name in DECLARATIONS:
         called = [path for path, text in sources.items() if path.parent.name == "_plugins" and f'"{name}"' in text]
@@ -91,7 +91,7 @@ def build_reference() -> ModuleType:
 
 
 def lacking(name: str, contract: type, members: dict[str, tuple[str, str]]) -> list[str]:
-    """Members without a word, and arguments that their words do not name."""
+    """Returns members without a description, and arguments that the description does not name."""
     found = [f"{name}.{member} is not described" for member, (_, text) in members.items() if not text]
     for member, (_, text) in members.items():
         value = vars(contract).get(member)

@@ -1,4 +1,4 @@
-"""The site names every public name, its links lead somewhere, and its catalogue of errors is that of the code."""
+"""Tests that the site names every public name, its links work, and its catalogue of errors matches the code."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ def test_links_become_links_between_pages() -> None:
 
 
 def lost_places(texts: dict[str, str]) -> list[str]:
-    """Links of pages to headings that no page has, as `page: target`."""
+    """Returns links of pages to headings that do not exist, as `page: target`."""
     known_places = {page: {name for *_, name in places.headings(text)} for page, text in texts.items()}
     found: list[str] = []
     for page, text in texts.items():
@@ -167,7 +167,7 @@ def test_good_links_pass() -> None:
 
 
 def every_error() -> set[str]:
-    """The names of all public errors of the core and its plugins."""
+    """Returns the names of all public errors of the core and its plugins."""
     found = (names.value_of(*path.rsplit(".", 1)) for path in every_name())
     return {one.__name__ for one in found if inspect.isclass(one) and issubclass(one, errors.EstimatorError)}
 
@@ -187,7 +187,7 @@ def test_the_catalogue_quotes_messages_that_exist() -> None:
 
 
 def _texts() -> str:
-    """Every string of the packages."""
+    """Returns every string of the packages."""
     found: list[str] = []
     for path in [*ROOT.glob("estimator_core/**/*.py"), *ROOT.glob("plugins/*/src/**/*.py")]:
         for node in ast.walk(ast.parse(path.read_text())):

@@ -1,6 +1,7 @@
-"""Every Python block of the README, of docs/ and of the plugins' READMEs runs, in order, in one namespace a document.
+"""Tests that every Python block of the README, docs/ and the plugins' READMEs runs, in order, with one namespace per
+document.
 
-A block that only shows a shape is fenced as `text`; nothing fenced as `python` is left out.
+A block that only shows a form is fenced as `text`. Every block fenced as `python` runs.
 """
 
 import re
@@ -20,7 +21,7 @@ DOCUMENTS = sorted(
 
 @pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
 def test_every_python_block_runs(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)  # what a snippet writes lands here
+    monkeypatch.chdir(tmp_path)  # snippets write their files here
     document = Sybil(parsers=[PythonCodeBlockParser()], patterns=["*.md"]).parse(path)
     blocks = list(document.examples())
     assert len(blocks) == len(re.findall(r"^ *```python", path.read_text(), flags=re.MULTILINE))

@@ -1,4 +1,4 @@
-"""What the rules of the repository look at."""
+"""Fixtures with the files that the rules of the repository check."""
 
 import subprocess
 import tomllib

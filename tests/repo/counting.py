@@ -1,8 +1,8 @@
-"""How code is counted: lines by room, and how often `Any` stands in them.
+"""Counts code: lines by room, and the occurrences of `Any` in them.
 
-A code line is a physical line that holds part of a statement: blank lines, comments and docstrings are none, and of a
-string over several lines every line counts. A room is the first part of the path below the package, a file directly in
-it counts under its own name.
+A code line is a physical line that holds part of a statement. Blank lines, comments and docstrings do not count, and
+every line of a multi-line string counts. A room is the first part of the path in the package. A file directly in the
+package counts under its own name.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ _NO_CODE = {
 
 @dataclass(frozen=True, kw_only=True)
 class Count:
-    """What stands in some source code.
+    """The counts of some source code.
 
     Attributes:
-        lines: code lines.
-        any_names: occurrences of the name `Any` outside import statements.
+        lines: the number of code lines.
+        any_names: the number of occurrences of the name `Any` outside import statements.
     """
 
     lines: int
@@ -39,7 +39,7 @@ class Count:
 
     @property
     def any_density(self) -> float:
-        """Occurrences of `Any` a thousand code lines; 0 where there is no code."""
+        """The occurrences of `Any` per thousand code lines, or 0 without code."""
         return 1000 * self.any_names / self.lines if self.lines else 0.0
 
 
@@ -47,10 +47,10 @@ def count_source(source: str) -> Count:
     """Counts one module.
 
     Args:
-        source: its text.
+        source: the text of the module.
 
     Raises:
-        SyntaxError: it is no Python.
+        SyntaxError: The text is not valid Python.
     """
     tree = ast.parse(source)
     left_out = _lines_of(_docstrings(tree))
@@ -68,7 +68,7 @@ def count_rooms(package: Path) -> dict[str, Count]:
     """Counts the modules of a package, by room, in the order of the names.
 
     Args:
-        package: its folder; stubs are not counted.
+        package: the folder of the package. Stubs are not counted.
     """
     found: dict[str, list[Count]] = {}
     for path in sorted(package.rglob("*.py")):
@@ -78,7 +78,7 @@ def count_rooms(package: Path) -> dict[str, Count]:
 
 
 def total(counts: Iterable[Count]) -> Count:
-    """The sum of several."""
+    """Returns the sum of several counts."""
     counts = list(counts)
     return Count(lines=sum(one.lines for one in counts), any_names=sum(one.any_names for one in counts))
 

@@ -1,6 +1,6 @@
-"""Which files of the core the smallest training enters: `python -m tests.repo.entered` prints them, one a line.
+"""Lists the files of the core that the smallest training enters: `python -m tests.repo.entered` prints one per line.
 
-A file counts when any of its code runs, the body of the module included.
+A file counts if any of its code runs, including the body of the module.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from types import FrameType
 
 
 def entered_files(run: Callable[[], None]) -> set[str]:
-    """Files of `estimator_core` that a function enters, in all threads, relative to the package.
+    """Returns the files of `estimator_core` that a function enters, in all threads, relative to the package.
 
-    Modules that are imported already do not count by their bodies: ask in a fresh process.
+    The bodies of modules that are already imported do not count, so call it in a fresh process.
     """
     seen: set[str] = set()
 
@@ -38,7 +38,7 @@ def entered_files(run: Callable[[], None]) -> set[str]:
 
 
 def smallest_training() -> None:
-    """Three steps of one variable, without plugins."""
+    """Trains one variable for three steps, without plugins."""
     import jax
     import jax.numpy as jnp
     import numpy as np

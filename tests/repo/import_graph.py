@@ -1,6 +1,6 @@
-"""Which modules of a package import which, and the circles among them.
+"""Finds the imports between the modules of a package, and the circles among them.
 
-Type-checking imports and those inside functions count too: they bind the reader as much as the others.
+Type-checking imports and imports inside functions count too, because a reader has to follow them as well.
 """
 
 from __future__ import annotations
@@ -12,10 +12,11 @@ from pathlib import Path
 
 
 def import_graph(package: Path) -> dict[str, set[str]]:
-    """The modules of a package by name, each with those of the package that it imports.
+    """Returns the modules of a package by name, each with the modules of the package that it imports.
 
     Args:
-        package: its folder; `from package import module` imports the module, and any other name the package.
+        package: the folder of the package. `from package import module` imports the module, and any other name imports
+            the package.
     """
     modules = {_name(path, package): path for path in package.rglob("*.py")}
     graph: dict[str, set[str]] = {}
@@ -26,7 +27,7 @@ def import_graph(package: Path) -> dict[str, set[str]]:
 
 
 def find_circle(graph: Mapping[str, Set[str]]) -> list[str]:
-    """The modules of one circle, the first one again at the end; none where there is no circle."""
+    """Returns the modules of one circle, with the first one again at the end, or an empty list without a circle."""
     try:
         TopologicalSorter(graph).prepare()
     except CycleError as error:

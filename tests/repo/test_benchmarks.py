@@ -1,4 +1,6 @@
-"""Every workload can be measured and drawn: it writes JSON, stands in the suite, and plots mark its targets."""
+"""Tests that every workload can be measured and drawn: it writes JSON, is part of the suite, and plots mark its
+targets.
+"""
 
 import json
 import os
@@ -11,7 +13,7 @@ from typing import Any
 import pytest
 
 SVG = "{http://www.w3.org/2000/svg}"
-# Writes what a workload would have found: three rows, two of them with targets.
+# Writes the results of a workload: three rows, two of them with targets.
 WRITES_RESULTS = """
 import sys
 from pathlib import Path
@@ -39,13 +41,13 @@ def results(benchmarks: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with the results of one workload."""
     folder = tmp_path_factory.mktemp("results")
     command = [sys.executable, "-c", WRITES_RESULTS, str(folder / "one.json")]
-    # An isolated interpreter (PYTHONSAFEPATH) does not look for modules where it stands.
+    # An isolated interpreter (PYTHONSAFEPATH) does not search the working directory for modules.
     subprocess.run(command, env={**os.environ, "PYTHONPATH": str(benchmarks)}, check=True)
     return folder
 
 
 def draw(benchmarks: Path, results: Path, output: Path) -> dict[str, str]:
-    """What `_plot.py` writes, by name."""
+    """Returns the files that `_plot.py` writes, by name."""
     subprocess.run([sys.executable, str(benchmarks / "_plot.py"), str(output), str(results)], check=True)
     return {path.name: path.read_text(encoding="utf-8") for path in [*output.iterdir(), output.with_suffix(".svg")]}
 
@@ -83,7 +85,7 @@ def test_the_same_results_give_the_same_plot(benchmarks: Path, results: Path, tm
 def test_every_workload_writes_json_and_stands_in_the_suite(benchmarks: Path) -> None:
     suite = (benchmarks / "_suite.py").read_text()
     shared = (benchmarks / "_long_training.py").read_text()
-    # One needs another tree, and one measures no time.
+    # One needs a second source tree, and one does not measure time.
     others = {benchmarks / "two_trees.py", benchmarks / "tabular_accuracy.py"}
     for path in set(benchmarks.glob("[!_]*.py")) - others:
         text = path.read_text()
@@ -93,14 +95,16 @@ def test_every_workload_writes_json_and_stands_in_the_suite(benchmarks: Path) ->
 
 
 def listed(benchmarks: Path, *options: str) -> list[str]:
-    """Names of the workloads that the suite would run."""
+    """Returns the names of the workloads that the suite would run."""
     command = [sys.executable, str(benchmarks / "_suite.py"), *options, "--list"]
     done = subprocess.run(command, env=beside(benchmarks), check=True, stdout=subprocess.PIPE, text=True)
     return done.stdout.split()
 
 
 def beside(benchmarks: Path) -> dict[str, str]:
-    """The environment in which an isolated interpreter (PYTHONSAFEPATH) finds the modules beside a script."""
+    """Returns the environment in which an isolated interpreter (PYTHONSAFEPATH) finds the modules in the folder of a
+    script.
+    """
     return {**os.environ, "PYTHONPATH": str(benchmarks)}
 
 
@@ -115,7 +119,7 @@ def test_the_parts_of_the_suite_have_every_workload_once_and_the_summary_some(be
 
 
 def suite_lines(benchmarks: Path) -> list[str]:
-    """The lines of the table of workloads."""
+    """Returns the lines of the table of workloads."""
     table = (benchmarks / "_suite.py").read_text().partition("SUITE: ")[2].partition("\n}\n")[0]
     return [line for line in table.splitlines() if line.startswith('    "')]
 
@@ -126,7 +130,7 @@ def test_the_page_shows_each_workload_and_counts_its_targets(benchmarks: Path, r
     subprocess.run(command, env=beside(benchmarks), check=True)
     shown = output.read_text(encoding="utf-8")
     (row,) = [line for line in shown.splitlines() if 'href="#one"' in line]
-    # Whole intervals meet both targets; one line has no target.
+    # The whole intervals meet both targets, and one line has no target.
     assert [cell.partition("<")[0] for cell in row.split("<td>")[2:5]] == ["2", "", ""]
     assert shown.count("<svg") == 1
     assert "A &lt;workload&gt;" in shown

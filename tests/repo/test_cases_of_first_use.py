@@ -1,4 +1,4 @@
-"""What new users met on the pages, in notebooks and in the terminal: each case is kept away by tests, named here."""
+"""Problems of new users on the pages, in notebooks and in the terminal. Tests prevent each case, and are named here."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ HOOKS, COMMANDS, FACADE = (
 )
 NOTEBOOK, KERNEL = f"{HOOKS}test_notebook.py", f"{HOOKS}separate/check_notebook.py"
 HERE = "tests/repo/test_cases_of_first_use.py"
-#: What was seen -> `file::test`, `session NAME` of nox, or `estimator WORDS` of the list of bad usage.
+#: The problem -> `file::test`, `session NAME` of nox, or `estimator WORDS` of the list of bad usage.
 CASES: dict[str, tuple[str, ...]] = {
     # The site
     "133 of 381 public names are on no page": (
@@ -127,7 +127,7 @@ CASES: dict[str, tuple[str, ...]] = {
         f"{HERE}::test_a_mode_may_be_annotated",
         "session types",
     ),
-    # What was asked for beside these
+    # Further requests
     "the search finds ten words, light and dark, on a narrow screen, without an error of the console": (
         "session site",
     ),
@@ -208,7 +208,7 @@ CASES: dict[str, tuple[str, ...]] = {
 
 
 def wrong(root: Path, holder: str) -> list[str]:
-    """What does not exist of a test, a session or a case of bad usage."""
+    """Returns the missing part of a test, a session or a case of bad usage."""
     kind, _, name = holder.partition(" ")
     if kind == "session":
         files = (root / "noxfile.py", *sorted((root / ".ci").glob("*.py")))
@@ -234,7 +234,7 @@ def test_a_wrong_holder_is_found(root: Path, holder: str) -> None:
 
 
 def test_no_package_sends_its_users_to_uv(root: Path) -> None:
-    """Whoever installed wheels has no uv, so no string of a package may name it as the way to a command."""
+    """A user who installed wheels may not have uv, so no string of a package may name it in a command."""
     folders = [root / "estimator_core", *root.glob("plugins/*/src")]
     files = [path for folder in folders for path in sorted(folder.rglob("*.py"))]
     assert len(files) > 500
@@ -242,7 +242,9 @@ def test_no_package_sends_its_users_to_uv(root: Path) -> None:
 
 
 def test_a_mode_may_be_annotated(root: Path) -> None:
-    """The session `types` reads the example; here only that the example still annotates its mode, and that it may."""
+    """The session `types` checks the example. This test only checks that the example still annotates its mode, and that
+    the type is valid.
+    """
     tree = ast.parse((root / "examples" / "digits_convnet.py").read_text(encoding="utf-8"))
     (model_fn,) = (one for one in tree.body if isinstance(one, ast.FunctionDef) and one.name == "model_fn")
     assert [ast.unparse(one.annotation) for one in model_fn.args.args if one.annotation] == ["ec.ModeKeys"]

@@ -1,4 +1,4 @@
-"""What users of tf.estimator met when they ported their programs: each case is kept away by tests, named here."""
+"""Problems of users of tf.estimator who ported their programs. Tests prevent each case, and are named here."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ NAMES, AS_THERE, COLUMNS, TABLE = (
     f"{TABULAR}test_column_values.py",
     f"{MIGRATION}test_table.py",
 )
-#: What was seen -> file, test, and case of the test.
+#: The problem -> file, test, and case of the test.
 CASES: dict[str, tuple[tuple[str, str, str | None], ...]] = {
     "a model_dir of TensorFlow is ignored, and files are mixed with its own": (
         (f"{WARM_START}test_tensorflow.py", "test_a_model_dir_with_one_is_never_ignored", None),

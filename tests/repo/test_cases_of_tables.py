@@ -1,4 +1,6 @@
-"""What users of tables met before there was a contract with the data: each case is kept away by tests, named here."""
+"""Problems of users of tables before the contract with the data existed. Tests prevent each case, and are named
+here.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,7 @@ from tests.mutants import guarantees
 
 TABULAR, INPUTS, SCORING = (f"plugins/{name}/tests/" for name in ("canned_tabular", "inputs", "exporters"))
 COMMAND, AS_IT_COMES = f"{TABULAR}test_command.py", f"{TABULAR}test_data_as_it_comes.py"
-#: What was seen -> file, test, and case of the test.
+#: The problem -> file, test, and case of the test.
 CASES: dict[str, tuple[tuple[str, str, str | None], ...]] = {
     "an empty number that training filled stops `estimator predict` on the same file": (
         (COMMAND, "test_train_evaluate_export_predict", None),

@@ -1,4 +1,4 @@
-"""What counts as a code line, and where `Any` counts."""
+"""Tests of what counts as a code line, and where `Any` counts."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Files that appear whole are written by one mechanism."""
+"""Tests that all files that appear whole are written by one mechanism."""
 
 import re
 from pathlib import Path

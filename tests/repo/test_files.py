@@ -1,4 +1,4 @@
-"""Files are short, carry no trace of the machine they were written on, and documents keep their promises."""
+"""Tests that files are short and hold no trace of the machine they were written on, and that documents are correct."""
 
 import os
 import re
@@ -13,7 +13,7 @@ COMMANDS = (
     "python -m pip install uv && uv run estimator run examples/digits_convnet.py",
     "python -m pip install uv && uv run nox",
 )
-# Put together here so that this file is not found by its own rule.
+# The patterns are composed of parts, so that this file does not match its own rule.
 MACHINE_PATH = re.compile("|".join(rf"(?<![\w.~/-])/{folder}/" for folder in ("work", "tmp", "root", "home", "Users")))
 REGISTRY = re.compile("|".join(("pypi" r"\.org", "python" r"hosted\.org", "ana" r"conda\.org", "conda" r"-forge\.org")))
 DOWNLOAD = re.compile(r"https?://\S+\.(whl|tar" r"\.gz|zip)\b")
@@ -30,7 +30,7 @@ def sources(files: list[Path]) -> list[Path]:
 
 @pytest.fixture(scope="module")
 def texts(files: list[Path]) -> dict[Path, str]:
-    """Content of every text file."""
+    """The content of every text file."""
     return {path: path.read_text() for path in files if b"\0" not in path.read_bytes()[:8192]}
 
 

@@ -1,4 +1,4 @@
-"""Every guarantee of docs/guarantees.md names tests that exist, and no number is missing."""
+"""Tests that every guarantee of docs/guarantees.md names existing tests, and that no number is missing."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ NAMED = re.compile(r"`([^`:]+\.py)::(\w+)(?:\[([^\]`]+)\])?`")
 
 
 def rows_of(text: str, heading: str) -> list[list[str]]:
-    """The cells of a table's rows."""
+    """Returns the cells of the rows of a table."""
     section = text.split(f"## {heading}\n")[1].split("\n## ")[0]
     lines = [line for line in section.splitlines() if line.startswith("|")]
     return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines[2:]]
 
 
 def problems(text: str, root: Path) -> list[str]:
-    """What is wrong with the page."""
+    """Returns the faults of the page."""
     found: list[str] = []
     for heading, numbers in TABLES.items():
         rows = rows_of(text, heading)

@@ -1,4 +1,6 @@
-"""The import contracts of pyproject.toml fail on a violation: each is broken once, in a copy of the sources."""
+"""Tests that the import contracts of pyproject.toml fail on a violation: each is broken once in a copy of the
+sources.
+"""
 
 import os
 import shutil
@@ -13,7 +15,7 @@ ROOT = Path(__file__).parents[2]
 
 @pytest.fixture
 def sources(tmp_path: Path) -> Path:
-    """A copy of the packages, side by side, with the configuration."""
+    """A copy of the packages in one folder, with the configuration."""
     ignore = shutil.ignore_patterns("__pycache__")
     shutil.copy2(ROOT / "pyproject.toml", tmp_path)
     for package in [ROOT / "estimator_core", *ROOT.glob("plugins/*/src/*")]:

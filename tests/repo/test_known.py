@@ -1,4 +1,6 @@
-"""The table that names the package of a component which is not installed is what the packages declare."""
+"""Tests of the table that names the package of a component that is not installed: it equals the declarations of the
+packages.
+"""
 
 import importlib.util
 import json

@@ -1,4 +1,6 @@
-"""Every mutant fits the sources and names tests beside its guarantee; the runner tells survivors from the killed."""
+"""Tests that every mutant fits the sources and names tests of its guarantee, and that the runner separates survivors
+from killed mutants.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,7 @@ from tests.mutants import guarantees, run
 from tests.mutants.record import Mutant, StaleMutantError, all_mutants, own_tests, spread
 
 AT_LEAST = 120
-#: Rows that no change of a line can break, or that mutants of another row break.
+#: The rows that no change of a line can break, or that mutants of another row break.
 WITHOUT = {
     "fault 1": "held twice, by the look at the loss and by the save: the mutants of trap 29 break one of them each",
     "trap 6": "of what becomes a package of its own",
@@ -35,7 +37,7 @@ Rooms = Mapping[str, Sequence[Mutant]]
 
 
 def problems(rooms: Rooms, page: str, root: Path) -> list[str]:
-    """What is wrong with the mutants, or missing."""
+    """Returns what is wrong with the mutants or missing."""
     beside = guarantees.tests_beside(page)
     mutants = [mutant for of_room in rooms.values() for mutant in of_room]
     names = [mutant.name for mutant in mutants]
@@ -142,7 +144,7 @@ def test_in_another_process():
 
 @pytest.fixture
 def small_repository(root: Path, tmp_path: Path) -> Path:
-    """One rule, and tests of it; its package has the name of ours, which is installed."""
+    """Makes a repository with one rule and its tests. Its package has the name of the installed core."""
     shutil.copytree(root / "tests" / "mutants", tmp_path / "tests" / "mutants")
     (tmp_path / "pyproject.toml").write_text("[tool.pytest.ini_options]\naddopts = ['--import-mode=importlib']\n")
     package = tmp_path / "estimator_core"

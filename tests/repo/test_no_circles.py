@@ -1,4 +1,4 @@
-"""No two modules of the core import each other, over however many others: top level, type-checking, in functions."""
+"""Tests that the imports of the core have no circle, including type-checking imports and imports in functions."""
 
 from pathlib import Path
 
@@ -11,7 +11,7 @@ CORE = Path(__file__).parents[2] / "estimator_core"
 
 @pytest.fixture
 def package(tmp_path: Path) -> Path:
-    """A package of two modules, of which `b` imports `a`."""
+    """Makes a package of two modules, of which `b` imports `a`."""
     folder = tmp_path / "package"
     folder.mkdir()
     (folder / "__init__.py").touch()

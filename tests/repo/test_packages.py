@@ -1,4 +1,4 @@
-"""All packages share one version, agree on their ranges, and stand in the places of the root that name them."""
+"""Tests that all packages share one version, agree on their ranges, and are listed wherever the root names packages."""
 
 import ast
 import importlib
@@ -18,7 +18,7 @@ def version_in(module: Path) -> str:
 
 
 def ranges(project: dict[str, Any]) -> dict[str, str]:
-    """Version range of each required distribution, extras included."""
+    """Returns the version range of each required distribution, including those of extras."""
     listed = list(project["project"]["dependencies"])
     for extra in project["project"].get("optional-dependencies", {}).values():
         listed += extra
@@ -100,7 +100,7 @@ def test_no_framework_of_gigabytes_by_default(root_project: dict[str, Any]) -> N
 
 
 def test_extras_have_the_names_that_pip_makes_of_them(root: Path, project: dict[str, Any]) -> None:
-    """Versions of pip before 23.3 find no other names: they install nothing, and say that all is well."""
+    """Versions of pip before 23.3 find only these names. With others, they install nothing and report success."""
     extras = project["project"].get("optional-dependencies", {})
     assert [name for name in extras if name != re.sub(r"[-_.]+", "-", name).lower()] == []
     pages = [*root.glob("*.md"), *root.glob("docs/**/*.md"), *root.glob("plugins/*/README.md")]
@@ -109,12 +109,12 @@ def test_extras_have_the_names_that_pip_makes_of_them(root: Path, project: dict[
     assert [path.name for path in [*pages, *sources] if wrong.search(path.read_text())] == []
 
 
-#: Names whose packages no plugin depends on: a star leaves them out.
+#: The names whose packages are not dependencies of a plugin. A star import leaves them out.
 OF_OTHERS = {"BeamScorer", "RayScorer"}
 
 
 def test_a_star_imports_the_public_names(plugin_folder: Path) -> None:
-    """Names that are imported at their first use were left out, and `importlib` and `Any` were not."""
+    """A star import must include the names that are imported at their first use, but not `importlib` and `Any`."""
     (face,) = plugin_folder.glob("src/*/__init__.py")
     module = importlib.import_module(face.parent.name)
     found: dict[str, Any] = {}

@@ -1,4 +1,4 @@
-"""The table of a plugin's README lists exactly the components that the plugin declares."""
+"""Tests that the table of a plugin's README lists exactly the components that the plugin declares."""
 
 import importlib
 import re

@@ -1,4 +1,6 @@
-"""The statement and the bills of a release notice what is missing, added or altered. Session `release` signs them."""
+"""Tests that the statement and the bills of a release detect missing, added and altered files. Session `release` signs
+them.
+"""
 
 from __future__ import annotations
 

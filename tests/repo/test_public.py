@@ -1,6 +1,6 @@
-"""The public names of the core are those of docs/public.txt, and nobody outside the core uses others.
+"""Tests that the public names of the core are those of docs/public.txt, and that code outside the core uses only these.
 
-A change of the public names is a line in a diff: `python tests/repo/test_public.py` writes the list anew.
+A change of the public names is a line in a diff. `python tests/repo/test_public.py` rewrites the list.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from estimator_core._moved import MOVED
 ROOT = Path(__file__).parents[2]
 CORE = ROOT / "estimator_core"
 LIST = ROOT / "docs" / "public.txt"
-# Modules whose content lives in a package of its own have no list of their own.
+# Modules whose content is in a separate package do not have their own list.
 FACES_OF_PACKAGES = ("estimator_core.learn_runner", "estimator_core.testing")
-# The core's own kit: its suites drive hooks, scopes and plugins as the core does, and this file names all it takes.
+# The core's own test kit: its suites drive hooks, scopes and plugins like the core. This file names all that it uses.
 THE_KIT = "plugins/testing/src/estimator_testing/_core.py"
 PYTHON_BLOCK = re.compile(r"```python\n(.*?)```", flags=re.DOTALL)
 
@@ -28,7 +28,7 @@ PROMPTED = re.compile(r"^ *>>> ((?:from|import) .*)$", flags=re.MULTILINE)
 
 
 def public_modules() -> list[str]:
-    """Every module of the core with no underscore in its path."""
+    """Returns every module of the core without an underscore in its path."""
     return sorted(
         ".".join(path.relative_to(ROOT).with_suffix("").parts) for path in CORE.rglob("*.py") if is_public(path)
     )
@@ -39,20 +39,20 @@ def is_public(path: Path) -> bool:
 
 
 def names_of(module: str) -> list[str]:
-    """What a module lists, and what its `__getattr__` gives out of packages of their own."""
+    """Returns the names that a module lists, and those that its `__getattr__` takes from separate packages."""
     face = module.removeprefix("estimator_core.") + "."
     moved = {name.removeprefix(face) for name in MOVED if name.startswith(face)}
     return sorted({*importlib.import_module(module).__all__, *moved})
 
 
 def written() -> dict[str, list[str]]:
-    """The list as committed: a module a line, then its names."""
+    """Returns the list as committed: each line has a module and then its names."""
     lines = (line for line in LIST.read_text().splitlines() if line and not line.startswith("#"))
     return {module: names.split() for module, _, names in (line.partition(":") for line in lines)}
 
 
 def facade() -> list[str]:
-    """The names of `estimator_core` itself: `__init__.pyi` types each."""
+    """Returns the names of `estimator_core` itself, each of which `__init__.pyi` types."""
     imports = (node for node in ast.parse((CORE / "__init__.pyi").read_text()).body if isinstance(node, ast.ImportFrom))
     return sorted(alias.asname or alias.name for node in imports for alias in node.names)
 
@@ -66,7 +66,7 @@ def current() -> dict[str, list[str]]:
 
 
 def outside() -> Iterator[tuple[str, str]]:
-    """Sources that stand outside the core: where, and the text."""
+    """Yields the sources outside the core: the path and the text."""
     for pattern in ("plugins/*/src/**/*.py", "examples/**/*.py", "benchmarks/**/*.py", "plugins/*/src/**/*.py.tmpl"):
         for path in ROOT.glob(pattern):
             yield str(path.relative_to(ROOT)), path.read_text()
@@ -77,7 +77,7 @@ def outside() -> Iterator[tuple[str, str]]:
 
 
 def private_uses(text: str, public: dict[str, list[str]]) -> list[str]:
-    """Imports of the core's private modules, and uses of names that no public module lists."""
+    """Returns imports of the core's private modules, and uses of names that no public module lists."""
     try:
         tree = ast.parse(text)
     except SyntaxError:  # a template with placeholders, or a fragment of a document

@@ -1,4 +1,4 @@
-"""What a release consists of: addresses, links that work on an index, builds that repeat bit for bit."""
+"""Tests of the parts of a release: addresses, links that work on an index, and builds that repeat bit for bit."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ LINK = re.compile(r"\]\(([^)\s]+)\)")
 
 
 def wrong_links(text: str) -> list[str]:
-    """Links that lead nowhere on an index, or to a file that the repository lacks."""
+    """Returns links that do not work on an index, or whose file the repository lacks."""
     targets = [target.partition("#")[0] for target in LINK.findall(text) if not target.startswith("#")]
     relative = [target for target in targets if "://" not in target]
     inside = [target.removeprefix(TREE).removeprefix(RAW) for target in targets if target.startswith((TREE, RAW))]
@@ -53,7 +53,7 @@ def test_a_wrong_link_is_found(link: str) -> None:
 
 
 def built(folder: Path, package: Path) -> dict[str, str]:
-    """Digests of the wheel and the sdist of a package, built into a folder."""
+    """Builds the wheel and the sdist of a package into a folder, and returns their digests."""
     uv = shutil.which("uv") or "uv"
     env = {**os.environ, "SOURCE_DATE_EPOCH": "1763769600"}
     command = [uv, "build", "--quiet", "--no-create-gitignore", "--out-dir", str(folder), str(package)]

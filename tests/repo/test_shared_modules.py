@@ -1,4 +1,4 @@
-"""Sessions share the compiled modules of distributions that are the same to the byte."""
+"""Tests that sessions share the compiled modules of distributions that are identical in every byte."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 
 
 def environment(folder: Path, record: str) -> tuple[Any, Path]:
-    """A session with one installed distribution, and where its module is compiled."""
+    """Returns a session with one installed distribution, and the path of its compiled module."""
     site = folder / "lib" / "python3.11" / "site-packages"
     for name in ("plum", "plum-1.dist-info"):
         (site / name).mkdir(parents=True)

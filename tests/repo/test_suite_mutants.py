@@ -1,4 +1,6 @@
-"""Every fault fits its component, the page of scores is about these faults, and no suite is below the target."""
+"""Tests that every fault fits its component, the page of scores covers these faults, and no suite is below the
+target.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,7 @@ import pytest
 from tests.mutants.suites.run import MUTANTS, PAGE, SCORED, TARGET, add_package, add_packages, on_the_page, suites
 
 AT_LEAST = 60
-#: A handful of faults that is put in here too, one process for all: kinds whose suites need no second.
+#: A few faults that are also inserted here, in one process for all. The suites of their kinds take less than a second.
 CUT = (
     "transform-sees-the-batch",
     "transform-drops-other-features",
@@ -23,7 +25,7 @@ CUT = (
     "initial-values-returns-noise",
     "checkpoint-policy-restores-nothing",
 )
-#: The faults that each suite must at least be measured with.
+#: The smallest number of faults with which each suite must be measured.
 OF_A_SUITE = 8
 
 
@@ -84,7 +86,7 @@ def test_a_cut_of_the_faults_is_noticed_and_sound_components_pass(tmp_path: Path
         (file,) = (tmp_path / package / "tests").glob(f"test_{kind}.py")
         tests.append(file)
     paths = [str(file.parents[1] / "src") for file in tests]
-    quick = "not another_hash_seed and not takes_part"  # those start processes, or train
+    quick = "not another_hash_seed and not takes_part"  # those start processes or train
     options = [
         "-q",
         "-k",

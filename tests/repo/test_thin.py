@@ -1,7 +1,7 @@
-"""The core stays thin: lines by room, files that a training enters, `Any`, and no name of a house package.
+"""Tests that the core stays thin: lines by room, files that a training enters, `Any`, and names of house packages.
 
-A budget is what the core had when it was set, rounded up a little. Whoever needs more raises it in the same commit, and
-says why; whoever needs less lowers it.
+A budget is the size of the core at the time it was set, rounded up slightly. A commit that needs more raises it and
+states why. A commit that needs less lowers it.
 """
 
 import ast
@@ -20,7 +20,7 @@ from tests.repo.counting import Count, count_rooms, count_source, total
 ROOT = Path(__file__).parents[2]
 CORE = ROOT / "estimator_core"
 
-#: Code lines by room; modules directly in the package count together.
+#: The code lines by room. Modules directly in the package count together.
 BUDGETS = {
     "_backends": 586,  # meshes that follow the hardware, names of axes, results of a predictor, memory of compilers
     "_builtin_hooks": 515,
@@ -41,7 +41,7 @@ BUDGETS = {
     "flat": 2874,  # trace states, one variable, dead calls, hooks, what evaluators publish, faults, rows, drafts
 }
 
-#: What everybody must know who writes a model, a hook or a plugin.
+#: The modules that every author of a model, a hook or a plugin must know.
 RING = (
     "modes",
     "specs",
@@ -64,24 +64,24 @@ RING = (
 )
 RING_LINES = 1500
 PAGE_STATEMENTS = 30
-#: Occurrences of `Any` a thousand code lines.
+#: The occurrences of `Any` per thousand code lines.
 ANY_DENSITY = 45.0
-#: Files of the core that the smallest training enters.
+#: The number of files of the core that the smallest training enters.
 ENTERED = 130
-#: Half of the files have more lines: a concept in parts of 50 lines costs its reader a file for each.
+#: The smallest median of lines per file. A concept split into parts of 50 lines costs its reader a file for each part.
 MEDIAN = 120
-#: They say which package of the house brings what.
+#: The files that map features to the packages of this repository.
 MAY_NAME_PACKAGES = ("_moved.py", "_plugins/known.json")
 
 
 def by_room(rooms: Mapping[str, Count]) -> dict[str, int]:
-    """Code lines by room, those of flat modules together."""
+    """Returns the code lines by room, with all flat modules together."""
     flat = total(one for name, one in rooms.items() if name.endswith(".py"))
     return {"flat": flat.lines} | {name: one.lines for name, one in rooms.items() if not name.endswith(".py")}
 
 
 def over_budget(lines: Mapping[str, int], budgets: Mapping[str, int]) -> list[str]:
-    """A line for each room that is too large or has no budget."""
+    """Returns a line for each room that is too large or has no budget."""
     return [
         f"{room} has {count} code lines; its budget is {budgets.get(room, 0)}"
         for room, count in sorted(lines.items())
@@ -90,12 +90,12 @@ def over_budget(lines: Mapping[str, int], budgets: Mapping[str, int]) -> list[st
 
 
 def house_packages() -> set[str]:
-    """Import names of the plugins of this repository."""
+    """Returns the import names of the plugins of this repository."""
     return {path.name for path in ROOT.glob("plugins/*/src/*") if path.is_dir()}
 
 
 def named_packages(source: str, packages: Iterable[str]) -> list[str]:
-    """Names of packages in the code of a module: in imports and strings, docstrings left out."""
+    """Returns the names of packages in the imports and strings of a module, without docstrings."""
     tree = ast.parse(source)
     bare = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
     words: list[str] = []
@@ -110,7 +110,7 @@ def named_packages(source: str, packages: Iterable[str]) -> list[str]:
 
 
 def statements(source: str) -> int:
-    """Statements of a module, nested ones, imports and docstrings too."""
+    """Returns the number of statements of a module, including nested ones, imports and docstrings."""
     return sum(isinstance(node, ast.stmt) for node in ast.walk(ast.parse(source)))
 
 

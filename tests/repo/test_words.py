@@ -1,4 +1,6 @@
-"""Pages, docstrings and messages are plain English: docs/style.md has the rules, tests/words/ the checker."""
+"""Tests that pages, docstrings and messages are plain English. docs/style.md has the rules, and tests/words/ the
+checker.
+"""
 
 from __future__ import annotations
 

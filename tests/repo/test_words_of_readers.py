@@ -1,4 +1,4 @@
-"""Commands replace words of the readers of files, which speak to programs: such words are still in the readers."""
+"""Tests of commands that replace words in messages of the file readers: the readers still contain these words."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ COMMANDS = (
 
 
 def replaced(command: str) -> dict[str, str]:
-    """What a command replaces, and by what."""
+    """Returns the words that a command replaces, with their replacements."""
     body = ast.parse((ROOT / command).read_text()).body
     (found,) = (one for one in body if isinstance(one, ast.Assign) and ast.unparse(one.targets[0]) == "_OPTIONS")
     return ast.literal_eval(found.value)

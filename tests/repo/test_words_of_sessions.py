@@ -1,4 +1,6 @@
-"""Programs of sessions: a word that means nothing, or a core that cannot be installed, is an error, never silence."""
+"""Tests of the programs of sessions: an unknown argument, or a core that cannot be installed, is an error and never
+ignored.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,7 @@ ROOT = Path(__file__).parents[2]
 
 @pytest.fixture
 def refused(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Any:
-    """Runs a program with words that it refuses; returns the last line that it prints."""
+    """Runs a program with arguments that it refuses, and returns the last line that it prints."""
 
     def last_line(program: ModuleType, *words: str) -> str:
         monkeypatch.setattr("sys.argv", ["program", *words])
@@ -86,7 +88,7 @@ def test_a_version_without_a_name_or_a_commit(tmp_path: Path, refused: Any, word
 
 
 class Page:
-    """A browser's page on a site whose selector works."""
+    """Imitates the page of a browser on a site whose selector works."""
 
     def __init__(self, names: list[str]) -> None:
         self.names, self.url, self.clicked = names, "", []

@@ -1,7 +1,8 @@
-"""An organisation's monorepo, made of nothing but wheels: its policy, its lock, and a run that is refused.
+"""The monorepo of an organisation, made only of wheels: its policy, its lock, and a refused run.
 
-`python organisation.py INSTALLER ...` tells the story in the environment of this Python: the installer, such as
-`uv pip install --no-deps --reinstall`, gets the path of a wheel. The test of the monorepo tells it in a folder.
+`python organisation.py INSTALLER ...` runs the scenario in the environment of this Python. The installer, such as `uv
+pip install --no-deps --reinstall`, receives the path of a wheel. The test of the monorepo runs the scenario in a
+folder.
 """
 
 from __future__ import annotations
@@ -66,7 +67,7 @@ ec.Estimator(model_fn, "model").train(lambda: iter([{"x": np.ones((4, 3), np.flo
 
 
 def wheel(folder: Path, distribution: str, version: str, files: dict[str, str]) -> Path:
-    """Writes a wheel as a build tool does, RECORD included."""
+    """Writes a wheel like a build tool, including RECORD."""
     package = distribution.replace("-", "_")
     info = f"{package}-{version}.dist-info"
     texts = {f"{package}/{name}": text for name, text in ({"__init__.py": ""} | files).items()}
@@ -101,13 +102,13 @@ def story(
     install: Callable[[Path], object],
     python: Callable[..., subprocess.CompletedProcess[str]],
 ) -> Iterator[str]:
-    """Tells what happens in the project, a chapter at a time; an assertion fails where it happens otherwise.
+    """Runs the scenario of the project and yields at each chapter. An assertion fails if the result differs.
 
     Args:
-        project: its folder, which is empty and the working directory.
-        wheels: where its wheels are written.
-        install: installs one.
-        python: runs Python with these words in the project, and with the variables of `environ`.
+        project: the folder of the project, which is empty and the working directory.
+        wheels: the folder to which the wheels are written.
+        install: the function that installs a wheel.
+        python: the function that runs Python with these arguments in the project, and with the variables of `environ`.
     """
 
     def estimator(*words: str) -> subprocess.CompletedProcess[str]:
@@ -119,7 +120,7 @@ def story(
     (project / "train.py").write_text(TRAIN)
     yield "two wheels are built and installed"
 
-    unlocked = estimator("plugins")  # the policy names a lock that nobody has written
+    unlocked = estimator("plugins")  # the policy names a lock that does not exist yet
     assert unlocked.returncode == 1, unlocked
     assert "estimator-plugins.lock, which cannot be read" in unlocked.stderr
     locked = estimator("plugins", "lock")
@@ -138,14 +139,14 @@ def story(
     assert sorted(rows) == sorted(lock)
     yield "a run takes the private head in the place of the built-in, and its manifest is the lock"
 
-    install(acme_heads(wheels, "return None"))  # the same version, other code
+    install(acme_heads(wheels, "return None"))  # the same version with other code
     refused = python("train.py")
     assert refused.returncode == 1, refused
     assert "the lock was made with acme-heads 2.0; here its code differs" in refused.stderr
     assert "head:" not in refused.stdout
     yield "a run is refused after one package has changed"
 
-    assert estimator("plugins", "lock").returncode == 0  # on purpose now
+    assert estimator("plugins", "lock").returncode == 0  # now on purpose
     resumed = python("train.py", environ={"PYTHONWARNINGS": "default"})
     assert resumed.returncode == 0, resumed.stderr
     assert "this checkpoint was made with acme-heads 2.0; here its code differs" in resumed.stderr
@@ -159,7 +160,7 @@ def _plugins(manifest: dict[str, object]) -> list[dict[str, str]]:
 
 
 def main() -> None:
-    """Tells it in the environment of this Python, with the seconds of each chapter."""
+    """Runs the scenario in the environment of this Python, and prints the seconds of each chapter."""
     with tempfile.TemporaryDirectory() as folder:
         project, wheels = Path(folder, "project"), Path(folder, "wheels")
         project.mkdir()

@@ -1,7 +1,7 @@
 """Counts the faults of every file: `python -m tests.words.count [FILE...]` lists them.
 
-`counts.json` records how many each file may have; a file that it does not name may have none.
-`python -m tests.words.count --lower` writes the lower numbers after a rewrite. No option raises one.
+`counts.json` records how many each file may have. A file that it does not name may have none. `python -m
+tests.words.count --lower` writes the lower numbers after a rewrite. No option raises one.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from tests.words.rules import Fault, faults
 ROOT = Path(__file__).parents[2]
 RECORD = Path(__file__).with_name("counts.json")
 PATTERNS = ("*.md", "docs/**/*.md", "plugins/*/README.md", "estimator_core/**/*.py", "plugins/*/src/**/*.py")
-# Written from docstrings or from tables of data, which are checked where they stand; and examples of faults.
+# Generated from docstrings or tables of data, which are checked in their source, and a page with examples of faults.
 GENERATED = frozenset({"docs/plugins/reference.md", "docs/migrate/table.md", "docs/export_matrix.md", "docs/style.md"})
 
 
 def checked() -> Iterator[Path]:
-    """Every file whose words are checked."""
+    """Yields every file whose words are checked."""
     for pattern in PATTERNS:
         yield from (path for path in sorted(ROOT.glob(pattern)) if name_of(path) not in GENERATED)
 
@@ -33,17 +33,17 @@ def name_of(path: Path) -> str:
 
 
 def faults_of(path: Path) -> list[Fault]:
-    """The faults of a file in the order of its lines."""
+    """Returns the faults of a file in the order of its lines."""
     return sorted((one for passage in passages(path) for one in faults(passage)), key=lambda one: one.line)
 
 
 def recorded() -> dict[str, int]:
-    """How many faults each file may have."""
+    """Returns the number of faults that each file may have."""
     return json.loads(RECORD.read_text(encoding="utf-8"))
 
 
 def lowered(record: dict[str, int], counts: dict[str, int]) -> dict[str, int]:
-    """The record with what became less; a file without faults has no line."""
+    """Returns the record with all lower numbers. A file without faults has no line."""
     return {name: least for name, most in record.items() if (least := min(most, counts.get(name, 0)))}
 
 

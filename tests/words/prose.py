@@ -1,4 +1,4 @@
-"""Takes the English out of a file: paragraphs of pages, docstrings, messages. Code becomes `x`."""
+"""Extracts the English from a file: paragraphs of pages, docstrings and messages. Code becomes `x`."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ _ARGUMENT = re.compile(r"^\s*[\w*][\w.*, ]*: ")
 _SECTIONS = frozenset({"Args", "Attributes", "Raises", "Example", "Examples", "Returns", "Yields", "Source"})
 # Strings that are code of another language or of Python: markup, a style sheet, a program.
 _OTHER_CODE = re.compile(r"</\w+>|^[\w., -]+\{[\w-]+:|^(?:import|from) \w", flags=re.MULTILINE)
-# Shortest text in the code that reads as a message and not as a key, a format or a name.
+# The fewest words of a text in the code that is a message and not a key, a format or a name.
 _WORDS_OF_A_MESSAGE = 4
 
 
 @dataclass(frozen=True, kw_only=True)
 class Passage:
-    """A stretch of prose that is read in one go.
+    """A continuous passage of prose.
 
     Args:
-        line: the first line, from 1.
-        kind: where the words stand.
+        line: the number of the first line, from 1.
+        kind: the kind of place that holds the words.
         text: the words, with code replaced by `x`, on one line.
-        early: the number of the line that ends long before the margin in the middle of a sentence; 0: none does.
+        early: the number of the line that ends long before the margin in the middle of a sentence, or 0.
     """
 
     line: int
@@ -42,13 +42,13 @@ class Passage:
 
 
 def passages(path: Path) -> list[Passage]:
-    """The prose of a page or of a module of Python."""
+    """Returns the prose of a page or of a Python module."""
     text = path.read_text(encoding="utf-8")
     return list(of_page(text) if path.suffix == ".md" else of_module(text))
 
 
 def of_page(text: str) -> Iterator[Passage]:
-    """Paragraphs, items and cells of a Markdown page. Headings and code are left out."""
+    """Yields the paragraphs, items and cells of a Markdown page, without headings and code."""
     start, block, fenced = 0, list[str](), False
     for number, line in enumerate([*text.splitlines(), ""], 1):
         fence = bool(_FENCE.match(line))
@@ -72,7 +72,7 @@ def _cells(number: int, line: str) -> Iterator[Passage]:
 
 
 def of_module(text: str) -> Iterator[Passage]:
-    """Docstrings, and strings long enough to be messages. Code inside a string is left out."""
+    """Yields docstrings, and strings that are long enough to be messages, without the code inside a string."""
     tree = ast.parse(text)
     documented: set[ast.AST] = set()
     for node in ast.walk(tree):
@@ -89,7 +89,7 @@ def of_module(text: str) -> Iterator[Passage]:
 
 
 def _messages(node: ast.AST, documented: set[ast.AST]) -> Iterator[ast.Constant | ast.JoinedStr]:
-    """Strings of the code, each formatted one as a whole."""
+    """Yields the strings of the code, with each formatted string as a whole."""
     for child in ast.iter_child_nodes(node):
         if child in documented or (isinstance(child, ast.Expr) and isinstance(child.value, ast.Constant)):
             continue
@@ -112,7 +112,7 @@ def _pieces(node: ast.Constant | ast.JoinedStr) -> Iterator[str]:
 
 
 def of_docstring(text: str, line: int) -> Iterator[Passage]:
-    """Paragraphs and entries of a docstring, without its examples and its indented code."""
+    """Yields the paragraphs and entries of a docstring, without its examples and its indented code."""
     block: list[tuple[int, str]] = []
     section, code = "", False
     for offset, row in enumerate([*text.splitlines(), ""]):
@@ -144,7 +144,9 @@ def _docstring_passage(block: list[tuple[int, str]], line: int, section: str) ->
 
 
 def _ends_early(row: str, following: str) -> bool:
-    """Whether a line stops in the middle of a sentence although the next words would have fitted in 80 columns."""
+    """Returns whether a line ends in the middle of a sentence although the next words would have fitted in 80
+    columns.
+    """
     words = following.split()
     room = 80 - len(row.rstrip())
     return not row.rstrip().endswith((".", ":", "?")) and room > len(" ".join(words[:2])) + 1 and not row.endswith(",")

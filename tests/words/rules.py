@@ -1,4 +1,4 @@
-"""What a technical editor would send back: words used as in another language, long sentences, halves of sentences."""
+"""The faults that a technical editor would reject: words used as in another language, long sentences, and fragments."""
 
 from __future__ import annotations
 
@@ -53,9 +53,9 @@ class Fault:
     """One thing to rewrite.
 
     Args:
-        line: where its passage begins.
-        rule: what is wrong.
-        sentence: the words.
+        line: the first line of its passage.
+        rule: the rule that is violated.
+        sentence: the sentence with the fault.
     """
 
     line: int
@@ -67,7 +67,7 @@ class Fault:
 
 
 def faults(passage: Passage) -> list[Fault]:
-    """What is wrong in a passage."""
+    """Returns the faults of a passage."""
     found = [
         Fault(line=passage.line, rule=f"{match.group()!r}, say {better}", sentence=_around(passage.text, match))
         for pattern, better in PHRASES.items()
@@ -84,7 +84,7 @@ def faults(passage: Passage) -> list[Fault]:
 
 
 def sentences(text: str) -> list[str]:
-    """The sentences of a passage. A semicolon parts two sentences, as a full stop does."""
+    """Returns the sentences of a passage. A semicolon separates two sentences, like a full stop."""
     parts: list[str] = []
     for part in _END.split(text):
         if parts and _NO_SENTENCE.search(parts[-1]):
@@ -95,7 +95,7 @@ def sentences(text: str) -> list[str]:
 
 
 def _halves(passage: Passage) -> list[str]:
-    """Sentences of one or two words that hold no verb: "Whole records."."""
+    """Returns sentences of one or two words without a verb, such as "Whole records."."""
     if passage.kind not in {"page", "docstring"}:
         return []
     return [

@@ -1,6 +1,7 @@
-"""A run in which acme-roles takes the roles of checkpoint policy, log and export check, by name.
+"""A run that selects acme-roles by name for the roles of checkpoint policy, log and export check.
 
-It runs where estimator-core, a format and acme-roles are installed from wheels and no checkout can be imported.
+It runs in an environment with estimator-core, a format and acme-roles from wheels, in which no checkout can be
+imported.
 """
 
 import contextlib
@@ -33,7 +34,7 @@ def receiver():
 
 
 def trained(folder, components):
-    """An estimator after 20 steps; the steps of its checkpoints; the lines printed and logged."""
+    """Returns an estimator after 20 steps, the steps of its checkpoints, and the printed and logged lines."""
     said = io.StringIO()
     config = ec.RunConfig(
         model_dir=f"{folder}/model", components=components, save_checkpoints_steps=5, log_step_count_steps=5

@@ -1,1 +1,1 @@
-"""Takes three roles of the core: checkpoint policy, log and export check."""
+"""Components for three roles of the core: checkpoint policy, log and export check."""

@@ -1,4 +1,4 @@
-"""What acme-roles declares; no run uses it before a RunConfig names it."""
+"""The declarations of acme-roles. A run uses a component only if its RunConfig names it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ ESTIMATOR_PLUGIN_API = (1, 1)
 
 
 def estimator_components() -> list[Component]:
-    """One component a role, and a second export check."""
+    """Returns one component per role, and a second export check."""
     declared = (
         ("checkpoint_policy", "acme_doubling", "Doubling", "Saves at powers of two."),
         ("hook", "acme_log", "Log", "Prints step and loss."),

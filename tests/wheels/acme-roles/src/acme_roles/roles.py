@@ -1,4 +1,4 @@
-"""The components."""
+"""The components of acme-roles."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from estimator_core.hooks import CheckpointPolicy, Hook, Run, StepOutputs
 
 
 class Doubling(CheckpointPolicy):
-    """Saves at powers of two, and neither at the start nor at the end."""
+    """Saves at powers of two, but not at the start or at the end."""
 
     def at_start(self, run: Run) -> bool:
         """Never."""
@@ -30,7 +30,7 @@ class Log(Hook):
     """Prints step and loss.
 
     Args:
-        every_n_iter: steps between two lines.
+        every_n_iter: the number of steps between two lines.
     """
 
     def __init__(self, every_n_iter: int) -> None:
@@ -49,7 +49,7 @@ class Counting:
     compared: ClassVar[list[str]] = []
 
     def difference(self, expected: np.ndarray, found: np.ndarray) -> str | None:
-        """What the core's own check says."""
+        """Returns the result of the core's own check."""
         self.compared.append(str(expected.dtype))
         return CloseOutputs().difference(expected, found)
 
@@ -58,5 +58,5 @@ class Strict:
     """Accepts no export."""
 
     def difference(self, expected: np.ndarray, found: np.ndarray) -> str | None:
-        """A refusal."""
+        """Returns a refusal."""
         return "is refused on principle."
