@@ -35,7 +35,7 @@ IMPORTS = (
 
 
 def train(example: Any, asked: dict[str, Any]) -> None:
-    """One run."""
+    """Trains one run of the example."""
     phases = Phases(Path(asked["trace"]), asked["moment"])
     phases.install()
     hparams = ec.HParams(**{**example.HPARAMS.values(), **asked["hparams"]})

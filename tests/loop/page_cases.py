@@ -89,7 +89,7 @@ class Ways:
 
 @dataclass(frozen=True, kw_only=True)
 class Case:
-    """One call.
+    """The settings of one call of a loop.
 
     Attributes:
         last: the step to stop at. None means the end of the input.

@@ -14,15 +14,15 @@ class Doubling(CheckpointPolicy):
     """Saves at powers of two, but not at the start or at the end."""
 
     def at_start(self, run: Run) -> bool:
-        """Never."""
+        """Returns that no checkpoint is saved at the start."""
         return False
 
     def next_step(self, step: int) -> int:
-        """The next power of two."""
+        """Returns the next power of two."""
         return 2 ** step.bit_length()
 
     def at_end(self, run: Run) -> bool:
-        """Never."""
+        """Returns that no checkpoint is saved at the end."""
         return False
 
 
