@@ -31,11 +31,13 @@ MOVED: dict[str, tuple[str, str]] = {
     "init_from_checkpoint": _WARM_START,
     "export.FixedLenFeature": _INPUTS,
     "export.FixedLenSequenceFeature": _INPUTS,
+    "export.RawSignature": _SIGNATURES,
     "export.SupervisedInputReceiver": _SIGNATURES,
     "export.VarLenFeature": _INPUTS,
     "export.build_parsing_serving_input_receiver_fn": _INPUTS,
     "export.build_supervised_input_receiver_fn_from_input_fn": _SIGNATURES,
     "export.example_class": _INPUTS,
+    "export.load": _SIGNATURES,
     "inputs.pandas_input_fn": _INPUTS,
 }
 

@@ -33,11 +33,11 @@ from estimator_core._export.host_ops import (
     NameOf,
     ParsedFeature,
     ParseExamples,
+    Rename,
     Reshape,
     Within,
     host_programs,
 )
-from estimator_core._export.loading import load
 from estimator_core._export.model import ModelToExport
 from estimator_core._export.outputs import (
     ClassificationOutput,
@@ -48,7 +48,6 @@ from estimator_core._export.outputs import (
     RegressionOutput,
 )
 from estimator_core._export.pending import PendingExport
-from estimator_core._export.raw import RawSignature, Rename
 from estimator_core._export.receivers import (
     Feature,
     FitsTraining,
@@ -97,7 +96,6 @@ __all__ = [
     "ModelToExport",
     "PendingExport",
     "PredictOutput",
-    "RawSignature",
     "RegressionOutput",
     "RehearsesExports",
     "Rename",
@@ -108,7 +106,6 @@ __all__ = [
     "collect_garbage",
     "exports_in",
     "latest_export",
-    "load",
     "named_features",
     "new_export",
     "remove_export",

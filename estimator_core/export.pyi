@@ -33,10 +33,10 @@ from estimator_core._export.host_ops import Lookup as Lookup
 from estimator_core._export.host_ops import NameOf as NameOf
 from estimator_core._export.host_ops import ParsedFeature as ParsedFeature
 from estimator_core._export.host_ops import ParseExamples as ParseExamples
+from estimator_core._export.host_ops import Rename as Rename
 from estimator_core._export.host_ops import Reshape as Reshape
 from estimator_core._export.host_ops import Within as Within
 from estimator_core._export.host_ops import host_programs as host_programs
-from estimator_core._export.loading import load as load
 from estimator_core._export.model import ModelToExport as ModelToExport
 from estimator_core._export.outputs import ClassificationOutput as ClassificationOutput
 from estimator_core._export.outputs import CloseOutputs as CloseOutputs
@@ -45,8 +45,6 @@ from estimator_core._export.outputs import ExportOutput as ExportOutput
 from estimator_core._export.outputs import PredictOutput as PredictOutput
 from estimator_core._export.outputs import RegressionOutput as RegressionOutput
 from estimator_core._export.pending import PendingExport as PendingExport
-from estimator_core._export.raw import RawSignature as RawSignature
-from estimator_core._export.raw import Rename as Rename
 from estimator_core._export.receivers import Feature as Feature
 from estimator_core._export.receivers import FitsTraining as FitsTraining
 from estimator_core._export.receivers import ServingInputReceiver as ServingInputReceiver
@@ -58,7 +56,9 @@ from estimator_inputs import FixedLenSequenceFeature as FixedLenSequenceFeature
 from estimator_inputs import VarLenFeature as VarLenFeature
 from estimator_inputs import build_parsing_serving_input_receiver_fn as build_parsing_serving_input_receiver_fn
 from estimator_inputs import example_class as example_class
+from estimator_signatures import RawSignature as RawSignature
 from estimator_signatures import SupervisedInputReceiver as SupervisedInputReceiver
 from estimator_signatures import (
     build_supervised_input_receiver_fn_from_input_fn as build_supervised_input_receiver_fn_from_input_fn,
 )
+from estimator_signatures import load as load

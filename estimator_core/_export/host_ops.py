@@ -1,4 +1,4 @@
-"""Descriptions of host transforms, so that an export format can write them into its own file.
+"""Descriptions of host transforms, so that an export format can write them into its own file; and one that renames.
 
 Values are dense arrays by name. The first axis is the example. A place of a feature without a value is *blank*: b"" in
 text and -1 in integers. The set of operations is closed. A format lowers each of these records, or refuses it by its
@@ -9,7 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
 
 from estimator_core._export.receivers import Feature
 from estimator_core.errors import ExportError
@@ -246,7 +249,6 @@ def host_programs(transforms: Sequence[Any], features: Mapping[str, Feature]) ->
             message names it.
 
     Example:
-        >>> from estimator_core._export.raw import Rename
         >>> (program,) = host_programs([Rename({"input": "x"})], {"input": Feature((None, 2))})
         >>> program.features
         {'x': Feature(shape=(None, 2), dtype='float32')}
@@ -260,3 +262,38 @@ def host_programs(transforms: Sequence[Any], features: Mapping[str, Feature]) ->
             )
         programs.append(transform.program(programs[-1].features if programs else features))
     return tuple(programs)
+
+
+class Rename:
+    """A host transform that renames arrays. All other arrays keep their names.
+
+    Args:
+        names: the new name of each array, by its old name.
+
+    Example:
+        >>> Rename({"input": "x"}).apply({"input": np.zeros(1)})
+        {'x': array([0.])}
+    """
+
+    name, version = "rename", 1
+
+    def __init__(self, names: Mapping[str, str]) -> None:
+        self._names = dict(names)
+
+    def config(self) -> dict[str, Any]:
+        """The arguments."""
+        return {"names": self._names}
+
+    @property
+    def files(self) -> Mapping[str, Path]:
+        """Returns an empty mapping, because it needs no files."""
+        return {}
+
+    def apply(self, batch: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+        """Returns the batch under the new names."""
+        return {self._names.get(name, name): array for name, array in batch.items()}
+
+    def program(self, features: Mapping[str, Feature]) -> HostProgram:
+        """A program without operations, because only names change."""
+        outputs = {self._names.get(name, name): name for name in features}
+        return HostProgram(outputs=outputs, features={new: features[old] for new, old in outputs.items()})

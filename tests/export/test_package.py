@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+import estimator_core as ec
 from estimator_core._plugins import Plugins
 from estimator_core.errors import ArgumentError, PluginLookupError
 from estimator_core.testing import array_format, tiny_estimator, tiny_input_fn, tiny_receiver_fn
@@ -27,6 +28,13 @@ def test_an_absent_package_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     with pytest.raises(ArgumentError, match="An export comes with estimator-signatures: pip install estimator-signat"):
         export(tmp_path, with_format())
     assert not (tmp_path / "exports").exists()
+
+
+@pytest.mark.parametrize("name", ["load", "RawSignature"])
+def test_a_name_of_the_absent_package_says_what_to_install(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "estimator_signatures", None)
+    with pytest.raises(ModuleNotFoundError, match=rf"^estimator_core\.export\.{name} comes with estimator-sig"):
+        getattr(ec.export, name)
 
 
 def test_the_package_of_an_unknown_format_is_named_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -324,7 +324,7 @@ MUTANTS = (
     Mutant(
         name="the-first-format-in-the-alphabet",
         guarantee="rule 146",
-        file="estimator_core/_export/loading.py",
+        file="plugins/signatures/src/estimator_signatures/loading.py",
         old="    if len(first) != 1:",
         new="    if False:",
         tests=("test_an_export_that_two_formats_take_is_read_by_neither_without_a_word",),

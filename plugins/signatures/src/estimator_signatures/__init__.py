@@ -1,4 +1,4 @@
-"""Exports of a model_fn, for every format: signatures are created, written, read back, compared and published.
+"""Exports of a model_fn, for every format: signatures made, written, read back, compared, published and loaded.
 
 Each name is imported at its first use.
 """
@@ -11,8 +11,10 @@ from typing import Any
 __version__ = "0.1.0"
 
 _HOME = {
+    "RawSignature": "raw_signature",
     "SupervisedInputReceiver": "supervised",
     "build_supervised_input_receiver_fn_from_input_fn": "supervised",
+    "load": "loading",
     "make_request": "request",
     "write_export": "writing",
 }

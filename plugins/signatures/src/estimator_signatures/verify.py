@@ -19,11 +19,11 @@ from estimator_core.export import (
     HoldsHostPart,
     LoadedExport,
     LoadedSignature,
-    RawSignature,
     SignatureSpec,
     host_programs,
 )
 from estimator_signatures.client_samples import client_samples
+from estimator_signatures.raw_signature import RawSignature
 
 _BATCH = 3
 

@@ -8,12 +8,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from estimator_core._export.contract import LoadedExport
-from estimator_core._export.directories import latest_export
-from estimator_core._plugins import Plugins, default_plugins
-from estimator_core._storage.contract import ObjectMissingError, StorageGoneError
-from estimator_core._storage.copies import local_copy
 from estimator_core.errors import ExportError, PluginError
+from estimator_core.export import LoadedExport, latest_export
+from estimator_core.plugins import Plugins, default_plugins
+from estimator_core.storage import ObjectMissingError, StorageGoneError, local_copy
 
 _log = logging.getLogger("estimator_core")
 

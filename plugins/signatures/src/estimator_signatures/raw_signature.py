@@ -4,53 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 
-from estimator_core._export.contract import LoadedSignature
-from estimator_core._export.host_ops import HostProgram
-from estimator_core._export.receivers import Feature
-from estimator_core._inputs.transforms import HostTransform, apply_transforms
 from estimator_core.errors import ArgumentError, InputError
+from estimator_core.export import Feature, LoadedSignature
+from estimator_core.inputs import HostTransform, apply_transforms
 
 _CLASSES = ("classes", "all_classes")  # the outputs that contain class ids
-
-
-class Rename:
-    """A host transform that renames arrays. All other arrays keep their names.
-
-    Args:
-        names: the new name of each array, by its old name.
-
-    Example:
-        >>> Rename({"input": "x"}).apply({"input": np.zeros(1)})
-        {'x': array([0.])}
-    """
-
-    name, version = "rename", 1
-
-    def __init__(self, names: Mapping[str, str]) -> None:
-        self._names = dict(names)
-
-    def config(self) -> dict[str, Any]:
-        """Returns the arguments of the transform."""
-        return {"names": self._names}
-
-    @property
-    def files(self) -> Mapping[str, Path]:
-        """Returns an empty mapping, because it needs no files."""
-        return {}
-
-    def apply(self, batch: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-        """Returns the batch under the new names."""
-        return {self._names.get(name, name): array for name, array in batch.items()}
-
-    def program(self, features: Mapping[str, Feature]) -> HostProgram:
-        """Returns a program without operations, because only names change."""
-        outputs = {self._names.get(name, name): name for name in features}
-        return HostProgram(outputs=outputs, features={new: features[old] for new, old in outputs.items()})
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -6,9 +6,8 @@ from types import ModuleType
 import pytest
 
 import estimator_core as ec
-from estimator_core._plugins import Plugins
-from estimator_core._plugins.records import Component
 from estimator_core.errors import ExportError
+from estimator_core.plugins import Component, Plugins
 from estimator_core.testing import array_format
 
 
