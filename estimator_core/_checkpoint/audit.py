@@ -11,10 +11,9 @@ from estimator_core._checkpoint.checksums import check_files
 from estimator_core._checkpoint.journaled import JournalShelf
 from estimator_core._checkpoint.lock import ModelDirLock, is_held
 from estimator_core._checkpoint.manifest import read_manifest
-from estimator_core._journal import Lineage, Saved, read_lineage, refresh, take_over
-from estimator_core._journal.entries import JournalError, decode, digest_of, key_of
-from estimator_core._journal.lineage import add
-from estimator_core._journal.reading import IDENTITY, newest_snapshot
+from estimator_core._journal.entries import JournalError, Saved, key_of
+from estimator_core._journal.lineage import Lineage
+from estimator_core._journal.reading import IDENTITY, newest_snapshot, read_lineage, records_after, refresh
 from estimator_core._journal.views import (
     differing_results,
     event_files,
@@ -22,6 +21,7 @@ from estimator_core._journal.views import (
     trim_event_files,
     write_results_files,
 )
+from estimator_core._journal.writer import take_over
 from estimator_core._storage.contract import ObjectMissingError, Storage, StorageError
 from estimator_core._storage.local import LocalStorage
 from estimator_core.errors import CheckpointError
@@ -149,21 +149,15 @@ def _replayed(storage: Storage) -> tuple[Lineage, list[Finding]]:
         text = "is missing: no run with a journal has trained here, or a copy is not complete"
         return lineage, [Finding(kind="journal", path=IDENTITY, text=text)]
     places: set[str] = set()
-    while True:
-        key = key_of(lineage.identity, lineage.number + 1)
-        try:
-            data = storage.get(key)
-            record = decode(data, key)
-            add(lineage, record, digest_of(data))
-        except ObjectMissingError:
-            break
-        except (JournalError, StorageError) as error:
-            return lineage, [Finding(kind="journal", path=key, text=str(error))]
-        for saved in (entry for entry in record.entries if isinstance(entry, Saved)):
-            if saved.place in places:
-                text = f"names {saved.place}, which an earlier record has named"
-                return lineage, [Finding(kind="journal", path=key, text=text)]
-            places.add(saved.place)
+    try:
+        for record in records_after(storage, lineage):
+            for saved in (entry for entry in record.entries if isinstance(entry, Saved)):
+                if saved.place in places:
+                    text = f"names {saved.place}, which an earlier record has named"
+                    return lineage, [_of_record(lineage, lineage.number, text)]
+                places.add(saved.place)
+    except (JournalError, StorageError) as error:
+        return lineage, [_of_record(lineage, lineage.number + 1, str(error))]
     last = key_of(lineage.identity, lineage.number)
     beyond = [entry.key for entry in storage.list(f"journal/{lineage.identity}") if entry.key > last]
     findings = [
@@ -173,6 +167,10 @@ def _replayed(storage: Storage) -> tuple[Lineage, list[Finding]]:
         text = "the newest snapshot does not match the records"
         findings.append(Finding(kind="journal", path="snapshots", text=text, mendable=True))
     return lineage, findings
+
+
+def _of_record(lineage: Lineage, number: int, text: str) -> Finding:
+    return Finding(kind="journal", path=key_of(lineage.identity, number), text=text)
 
 
 def _is_right(storage: Storage, key: str | None, whole: Lineage | None = None) -> bool:

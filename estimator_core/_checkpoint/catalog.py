@@ -18,7 +18,8 @@ from pathlib import Path
 
 from estimator_core._checkpoint.manifest import MANIFEST_FILE, USE_ANOTHER, read_manifest
 from estimator_core._files import read_regular
-from estimator_core._journal import Saved, lineage_of, read_lineage
+from estimator_core._journal.entries import Saved
+from estimator_core._journal.reading import lineage_of, read_lineage
 from estimator_core._paths import expanded, is_url, located
 from estimator_core._plugins import Plugins
 from estimator_core._storage.contract import StorageGoneError

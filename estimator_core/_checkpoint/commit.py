@@ -21,7 +21,7 @@ from estimator_core._checkpoint.host_copy import HostArray
 from estimator_core._checkpoint.manifest import Manifest, dump_json, write_manifest
 from estimator_core._checkpoint.shelf import Shelf
 from estimator_core._files import sync_directory, write_durably
-from estimator_core._journal import Entry
+from estimator_core._journal.entries import Entry
 from estimator_core.errors import CheckpointError, EstimatorError
 
 _log = logging.getLogger("estimator_core.checkpoint")

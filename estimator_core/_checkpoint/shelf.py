@@ -16,7 +16,8 @@ from typing import Any, Protocol
 from estimator_core._checkpoint import catalog
 from estimator_core._checkpoint.catalog import manifest_digest
 from estimator_core._files import remove_tree, sync_directory
-from estimator_core._journal import Entry, lineage_of
+from estimator_core._journal.entries import Entry
+from estimator_core._journal.reading import lineage_of
 from estimator_core.config import KeepBest
 from estimator_core.errors import ArgumentError, CheckpointError
 

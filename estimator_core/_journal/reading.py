@@ -10,6 +10,7 @@ import hashlib
 import json
 import os
 import threading
+from collections.abc import Iterator
 from typing import Any
 
 from estimator_core._journal.entries import (
@@ -17,6 +18,7 @@ from estimator_core._journal.entries import (
     Evaluated,
     Exported,
     JournalError,
+    Record,
     Saved,
     Segment,
     Took,
@@ -241,12 +243,17 @@ def refresh(storage: Storage, lineage: Lineage) -> int:
     Raises:
         JournalError: a record is damaged or does not follow the previous one.
     """
-    count = 0
+    return sum(1 for _ in records_after(storage, lineage))
+
+
+def records_after(storage: Storage, lineage: Lineage) -> Iterator[Record]:
+    """Adds the records that have appeared since, and yields each once it is added. Arguments and errors: `refresh`."""
     while True:
         key = key_of(lineage.identity, lineage.number + 1)
         try:
             data = storage.get(key)
         except ObjectMissingError:
-            return count
-        add(lineage, decode(data, f"{storage.url}/{key}"), digest_of(data))
-        count += 1
+            return
+        record = decode(data, f"{storage.url}/{key}")
+        add(lineage, record, digest_of(data))
+        yield record

@@ -13,7 +13,7 @@ import threading
 import time
 import uuid
 from collections.abc import Callable, Sequence
-from typing import Protocol
+from typing import TypeAlias
 
 from estimator_core._journal.entries import Entry, JournalError, Record, Took, decode, digest_of, encode, key_of
 from estimator_core._journal.lineage import Lineage, add, check_follows
@@ -233,36 +233,6 @@ def _require_unchanged(storage: Storage, lineage: Lineage) -> None:
         raise JournalError(f"{storage.url}: {key} is not what was written. Do not change the journal by hand.")
 
 
-class RunJournal(Protocol):
-    """The part of a journal that a run uses."""
-
-    @property
-    def lineage(self) -> Lineage:
-        """The sum of the journal."""
-        ...
-
-    @property
-    def epoch(self) -> int:
-        """The epoch of this run."""
-        ...
-
-    def publish(self, *entries: Entry) -> int:
-        """See `Journal.publish`."""
-        ...
-
-    def check(self) -> None:
-        """See `Journal.check`."""
-        ...
-
-    def superseded_by(self) -> str | None:
-        """See `Journal.superseded_by`."""
-        ...
-
-    def once_taken(self, then: Callable[[], None]) -> None:
-        """Calls a function when this run becomes the writer, or now if it already is."""
-        ...
-
-
 class PendingJournal:
     """Takes the next epoch when it is first needed, so a call that is refused earlier leaves no trace.
 
@@ -320,3 +290,7 @@ class PendingJournal:
                 self._then.append(then)
                 return
         then()
+
+
+#: The journal of a run, whether the run is the writer already or becomes it later.
+RunJournal: TypeAlias = Journal | PendingJournal

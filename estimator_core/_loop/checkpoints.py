@@ -8,7 +8,7 @@ from typing import Any
 from estimator_core._checkpoint import CheckpointItems, CheckpointStore
 from estimator_core._checkpoint.items import PendingCheckpoint
 from estimator_core._inputs import InputPosition
-from estimator_core._journal import Entry
+from estimator_core._journal.entries import Entry
 from estimator_core._loop.context import RunContext
 from estimator_core._loop.device_state import DeviceState
 from estimator_core._loop.resuming import Ending, positions_json

@@ -12,7 +12,7 @@ import numpy as np
 
 from estimator_core._checkpoint import latest_checkpoint
 from estimator_core._checkpoint.catalog import checkpoint_step
-from estimator_core._journal import Evaluated
+from estimator_core._journal.entries import Evaluated
 from estimator_core._journal.views import results_line
 from estimator_core._loop.context import RunContext
 from estimator_core._loop.ledgers import relative_to

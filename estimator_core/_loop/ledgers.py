@@ -14,9 +14,10 @@ from typing import Protocol
 
 from estimator_core._checkpoint.catalog import checkpoint_path
 from estimator_core._checkpoint.lock import Holder
-from estimator_core._journal import Ended, Entry, Evaluated, Segment, lineage_of, observe
+from estimator_core._journal.entries import Ended, Entry, Evaluated, Segment
+from estimator_core._journal.reading import lineage_of
 from estimator_core._journal.views import begin_sync, results_dir, results_line, sync_event_files, trim_leftovers
-from estimator_core._journal.writer import RunJournal
+from estimator_core._journal.writer import RunJournal, observe
 from estimator_core._loop.device_state import DeviceState
 from estimator_core._storage.local import LocalStorage
 from estimator_core._summaries import EventFile, append_line, event_files_below, open_summary_writer, read_eval_metrics

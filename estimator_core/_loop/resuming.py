@@ -19,7 +19,7 @@ from estimator_core._checkpoint.manifest import read_manifest
 from estimator_core._checkpoint.newest import read_latest
 from estimator_core._cluster.processes import announce, chief_says, gather
 from estimator_core._inputs import InputContext, InputPosition
-from estimator_core._journal import ended_since, lineage_of
+from estimator_core._journal.reading import ended_since, lineage_of
 from estimator_core._loop.device_state import DeviceState
 from estimator_core._loop.programs import Programs, state_shardings
 from estimator_core._loop.run_record import FILE, ended_step

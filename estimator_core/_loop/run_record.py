@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from estimator_core._files import draft_of
-from estimator_core._journal import lineage_of
+from estimator_core._journal.reading import lineage_of
 
 FILE = "run.json"
 _MOST_BYTES = 64 << 20

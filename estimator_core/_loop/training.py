@@ -16,9 +16,11 @@ from estimator_core._checkpoint.lock import LOCK_FILE, ModelDirLock
 from estimator_core._checkpoint.preemption import Preemption
 from estimator_core._checkpoint.shelf import PlainShelf
 from estimator_core._cluster.processes import announce, ending_together, gather
-from estimator_core._journal import Entry, Journal, Lineage, Saved, lineage_of, take_over
+from estimator_core._journal.entries import Entry, Saved
+from estimator_core._journal.lineage import Lineage
+from estimator_core._journal.reading import lineage_of
 from estimator_core._journal.views import imported, trim_event_files, write_results_files
-from estimator_core._journal.writer import PendingJournal
+from estimator_core._journal.writer import Journal, PendingJournal, take_over
 from estimator_core._loop.ledgers import ObserverLedger, WriterLedger, this_process
 from estimator_core._loop.resuming import Start, find_start, owed_ending
 from estimator_core._loop.train_call import TrainCall

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any, cast
 
 from estimator_core import hookspecs
-from estimator_core._plugins.records import KINDS, Kind
+from estimator_core._plugins.records import KINDS, Kind, declared
 from estimator_core.errors import PluginError
 
 #: The names of all hook specifications of the core.
@@ -130,8 +130,12 @@ def definitions_of(plugin: object) -> Definitions:
         PluginError: the module returned a value of the wrong type, a name twice, or a specification that the contract
             does not allow.
     """
-    holder = _given(plugin, "estimator_hookspecs")
-    return Definitions(kinds=_kinds(plugin), specs=() if holder is None else _specs(holder), holder=holder)
+    defines = [name for name in dir(plugin) if is_implementation(plugin, name)]
+    kinds = declared(plugin, "estimator_kinds", Kind) if "estimator_kinds" in defines else ()
+    if "estimator_hookspecs" not in defines:
+        return Definitions(kinds=kinds)
+    holder = cast("Any", plugin).estimator_hookspecs()
+    return Definitions(kinds=kinds, specs=_specs(holder), holder=holder)
 
 
 def colliding(defined: Mapping[str, Definitions], labels: Mapping[str, str]) -> dict[str, PluginError]:
@@ -157,27 +161,11 @@ def colliding(defined: Mapping[str, Definitions], labels: Mapping[str, str]) -> 
     return errors
 
 
-def _kinds(plugin: object) -> tuple[Kind, ...]:
-    given = _given(plugin, "estimator_kinds")
-    kinds: tuple[Any, ...] = () if given is None else tuple(given)
-    for kind in kinds:
-        if not isinstance(kind, Kind):
-            raise PluginError(f"estimator_kinds() returned {kind!r}; it must return Kind records")
-    _refuse_twice("estimator_kinds()", [kind.name for kind in kinds])
-    return kinds
-
-
-def _given(plugin: object, name: str) -> Any:
-    if name not in dir(plugin) or not is_implementation(plugin, name):
-        return None
-    given = getattr(plugin, name)()
-    if given is None:
-        what = "a list of Kind records" if name == "estimator_kinds" else "a module or class of hook specifications"
-        raise PluginError(f"{name}() returned None; it must return {what}")
-    return given
-
-
 def _specs(holder: object) -> tuple[str, ...]:
+    if holder is None:
+        raise PluginError(
+            "estimator_hookspecs() returned None; it must return a module or class of hook specifications"
+        )
     marks = {name: _mark(holder, name) for name in dir(holder)}
     names = sorted(name for name, mark in marks.items() if mark is not None)
     if not names:
@@ -191,11 +179,3 @@ def _specs(holder: object) -> tuple[str, ...]:
 
 def _mark(holder: object, name: str) -> dict[str, Any] | None:
     return getattr(inspect.getattr_static(holder, name), f"{hookspecs.PROJECT}_spec", None)
-
-
-def _refuse_twice(where: str, names: Iterable[str]) -> None:
-    seen: set[str] = set()
-    for name in names:
-        if name in seen:
-            raise PluginError(f"{where} declares {name!r} twice")
-        seen.add(name)

@@ -6,10 +6,10 @@ import io
 import sys
 import time
 import traceback
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from dataclasses import dataclass, replace
-from typing import Any, cast
+from typing import Any
 
 import pluggy
 
@@ -27,9 +27,9 @@ from estimator_core._plugins.contract import (
     is_implementation,
 )
 from estimator_core._plugins.discovery import Candidate, made_for, refusal
-from estimator_core._plugins.records import KINDS, Command, Component, Option, PluginRecord
+from estimator_core._plugins.records import KINDS, Command, Component, Option, PluginRecord, declared
 from estimator_core._plugins.settings import PluginSettings
-from estimator_core.errors import ArgumentError, PluginError
+from estimator_core.errors import PluginError
 
 _ARRAYS = ("jax", "jaxlib", "numpy", "scipy", "orbax", "optax", "flax", "equinox", "keras", "tensorflow", "torch")
 _DATA = ("pandas", "pyarrow", "sklearn", "grain", "tokenizers", "transformers", "onnx")
@@ -239,40 +239,15 @@ def _register(manager: _Manager, key: str, plugin: object, record: PluginRecord,
                 if name in HOOK_NAMES and spec.function.__annotations__["return"] == "None":  # observers of the core
                     refuse_deferred(plugin, (name,), "it cannot observe a run", PluginError)
             manager.register(plugin, name=key)
-            declared = {field: _declared(plugin, name, type_) for name, field, type_ in _DECLARATIONS if name in names}
-            stated = declared.pop("capabilities", ())
-            does = capabilities_of(stated, names, record.api or hookspecs.PLUGIN_API)
+            stated = {field: declared(plugin, name, type_) for name, field, type_ in _DECLARATIONS if name in names}
+            does = capabilities_of(stated.pop("capabilities", ()), names, record.api or hookspecs.PLUGIN_API)
         except (Exception, SystemExit) as error:
             if manager.has_plugin(key):
                 manager.unregister(name=key)
             record = _failed(replace(record, kinds=(), specs=()), error)
         else:
-            record = replace(record, hooks=names, capabilities=does, **declared)
+            record = replace(record, hooks=names, capabilities=does, **stated)
     return replace(record, seconds=record.seconds + observed.seconds, notes=record.notes + observed.notes())
-
-
-def _declared(plugin: object, name: str, type_: type) -> tuple[Any, ...]:
-    what = "names" if type_ is str else f"{type_.__name__} records"
-    try:
-        given = getattr(plugin, name)()
-        if not isinstance(given, Iterable) or isinstance(given, str):
-            raise PluginError(f"{name}() returned {given!r}; it must return a list of {what}")
-        declared: tuple[Any, ...] = tuple(cast("Iterable[Any]", given))
-    except (PluginError, ArgumentError):  # their messages name the fault
-        raise
-    except Exception as error:
-        frame = traceback.extract_tb(error.__traceback__)[-1]
-        where = f"{frame.filename}, line {frame.lineno}"
-        raise PluginError(f"{name}() raised {type(error).__name__}: {error} ({where})") from error
-    seen: set[tuple[str, str]] = set()
-    for item in declared:
-        if not isinstance(item, type_):
-            raise PluginError(f"{name}() returned {item!r}; it must return {what}")
-        key = (getattr(item, "kind", ""), getattr(item, "name", item if isinstance(item, str) else ""))
-        if key in seen:
-            raise PluginError(f"{name}() declares {' '.join(filter(None, key))!r} twice")
-        seen.add(key)
-    return declared
 
 
 def _failed(record: PluginRecord, error: BaseException) -> PluginRecord:

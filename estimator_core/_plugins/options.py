@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from difflib import get_close_matches
-from typing import Any, Protocol
+from typing import Any
 
+from estimator_core._plugins.discovery import Candidate
 from estimator_core._plugins.records import Option, PluginRecord
 from estimator_core._plugins.settings import normalise, option_variable
 from estimator_core.errors import ArgumentError
@@ -79,22 +80,8 @@ def resolve_options(
     return values
 
 
-class HasNames(Protocol):
-    """A plugin that may be loaded or not."""
-
-    @property
-    def name(self) -> str:
-        """The name of its entry point."""
-        ...
-
-    @property
-    def distribution(self) -> str | None:
-        """The distribution of the plugin; None for a plugin passed in code."""
-        ...
-
-
-def hint_for_entry_point(name: str, plugins: Iterable[HasNames]) -> str:
-    """Returns the hint to use another name than that of an entry point; "" if the name is not an entry point.
+def hint_for_entry_point(name: str, plugins: Iterable[PluginRecord | Candidate]) -> str:
+    """The hint to use another name than that of an entry point; "" if the name is not an entry point.
 
     Example:
         >>> heads = PluginRecord(name="heads", distribution="acme-heads", version="1.0", status="loaded")

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+import traceback
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
+from typing import Any, cast
 
-from estimator_core.errors import ArgumentError
+from estimator_core.errors import ArgumentError, PluginError
 
 NAME = re.compile(r"[a-z][a-z0-9_]*")
 COMMAND = re.compile(r"[a-z][a-z0-9-]*")
@@ -316,3 +318,32 @@ class PluginRecord:
         if self.distribution is None:
             return f"{self.name} (given in code)"
         return f"{self.distribution} {self.version}" if self.version else self.distribution
+
+
+def declared(plugin: object, name: str, type_: type) -> tuple[Any, ...]:
+    """What a function of a plugin returns: a list of records of one type, or of names.
+
+    Raises:
+        PluginError: it raised an error, returned something else, or declares a name twice.
+    """
+    what = "names" if type_ is str else f"{type_.__name__} records"
+    try:
+        given = getattr(plugin, name)()
+        if not isinstance(given, Iterable) or isinstance(given, str):
+            raise PluginError(f"{name}() returned {given!r}; it must return a list of {what}")
+        records: tuple[Any, ...] = tuple(cast("Iterable[Any]", given))
+    except (PluginError, ArgumentError):  # they say what is wrong
+        raise
+    except Exception as error:
+        frame = traceback.extract_tb(error.__traceback__)[-1]
+        where = f"{frame.filename}, line {frame.lineno}"
+        raise PluginError(f"{name}() raised {type(error).__name__}: {error} ({where})") from error
+    seen: set[tuple[str, str]] = set()
+    for item in records:
+        if not isinstance(item, type_):
+            raise PluginError(f"{name}() returned {item!r}; it must return {what}")
+        key = (getattr(item, "kind", ""), getattr(item, "name", item if isinstance(item, str) else ""))
+        if key in seen:
+            raise PluginError(f"{name}() declares {' '.join(filter(None, key))!r} twice")
+        seen.add(key)
+    return records

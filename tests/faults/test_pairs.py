@@ -18,7 +18,7 @@ import pytest
 
 from estimator_core._checkpoint.audit import audit
 from estimator_core._checkpoint.catalog import all_checkpoints
-from estimator_core._journal import read_lineage
+from estimator_core._journal.reading import read_lineage
 from estimator_core._storage.local import LocalStorage
 
 pytestmark = [pytest.mark.plugins, pytest.mark.libraries]

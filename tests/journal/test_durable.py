@@ -14,8 +14,10 @@ import pytest
 
 from estimator_core._checkpoint import CheckpointItems, CheckpointStore, journaled
 from estimator_core._checkpoint.journaled import JournalShelf
-from estimator_core._journal import Evaluated, read_lineage, take_over
-from estimator_core._journal import Journal as RealJournal
+from estimator_core._journal.entries import Evaluated
+from estimator_core._journal.reading import read_lineage
+from estimator_core._journal.writer import Journal as RealJournal
+from estimator_core._journal.writer import take_over
 from estimator_core._loop.device_state import DeviceState
 from estimator_core._loop.ledgers import ObserverLedger, WriterLedger
 from estimator_core._storage.contract import StorageError

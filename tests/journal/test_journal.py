@@ -8,21 +8,11 @@ from types import SimpleNamespace
 
 import pytest
 
-from estimator_core._journal import (
-    Ended,
-    Evaluated,
-    Retired,
-    Saved,
-    Segment,
-    Took,
-    observe,
-    read_lineage,
-    refresh,
-    take_over,
-    writer,
-)
-from estimator_core._journal.entries import JournalError
-from estimator_core._journal.reading import EVERY
+from estimator_core._checkpoint.audit import audit
+from estimator_core._journal import writer
+from estimator_core._journal.entries import Ended, Evaluated, JournalError, Retired, Saved, Segment, Took
+from estimator_core._journal.reading import EVERY, read_lineage, refresh
+from estimator_core._journal.writer import observe, take_over
 from estimator_core._storage.contract import ObjectExistsError, OutcomeUnknownError, StorageError, StorageGoneError
 from estimator_core._storage.local import LocalStorage
 from estimator_core.errors import SupersededError
@@ -370,3 +360,17 @@ def test_refresh_counts_what_is_new(storage):
     assert refresh(storage, lineage) == 2
     assert refresh(storage, lineage) == 0
     assert [type(one) for one in lineage.starts] == [Took]
+
+
+def test_an_audit_names_the_record_that_is_wrong(storage, tmp_path):
+    """The record that cannot be read, or the one that names a place for the second time."""
+    journal = take_over(storage, "one", newest)
+    journal.publish(saved(5))
+    journal.publish(saved(6, "checkpoints/5"))
+    (again,) = audit(tmp_path).findings
+    assert (again.kind, tmp_path / again.path) == ("journal", record(tmp_path, 2))
+    assert again.text == "names checkpoints/5, which an earlier record has named"
+    record(tmp_path, 1).write_bytes(b"{}\n")
+    (torn,) = audit(tmp_path).findings
+    assert (torn.kind, tmp_path / torn.path) == ("journal", record(tmp_path, 1))
+    assert "torn or damaged" in torn.text

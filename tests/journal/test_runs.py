@@ -25,7 +25,9 @@ from estimator_core._checkpoint.audit import audit
 from estimator_core._checkpoint.catalog import all_checkpoints, latest_checkpoint, unnamed
 from estimator_core._checkpoint.read import read_checkpoint
 from estimator_core._cli.main import main
-from estimator_core._journal import Took, lineage_of, read_lineage, take_over
+from estimator_core._journal.entries import Took
+from estimator_core._journal.reading import lineage_of, read_lineage
+from estimator_core._journal.writer import take_over
 from estimator_core._storage.contract import StorageGoneError
 from estimator_core._storage.local import LocalStorage
 from estimator_core.errors import CheckpointCorruptError, CheckpointError, SupersededError

@@ -18,7 +18,7 @@ import pytest
 import estimator_core as ec
 from estimator_core._checkpoint.audit import audit
 from estimator_core._checkpoint.manifest import read_manifest
-from estimator_core._journal import lineage_of
+from estimator_core._journal.reading import lineage_of
 from estimator_core._loop.run_record import ended_step
 from estimator_core.errors import CheckpointError, PreemptedError
 from tests.loop.conftest import linear_model_fn

@@ -14,7 +14,8 @@ import pytest
 import estimator_core as ec
 from estimator_core._checkpoint.audit import audit
 from estimator_core._checkpoint.store import CheckpointStore
-from estimator_core._journal import Entry, Evaluated, lineage_of
+from estimator_core._journal.entries import Entry, Evaluated
+from estimator_core._journal.reading import lineage_of
 from estimator_core._loop.ledgers import WriterLedger
 from estimator_core.summaries import read_eval_metrics
 

@@ -17,7 +17,7 @@ from scale_runs import HERE, TOLERANCE, assert_same, environment, launch, run_wo
 import estimator_core as ec
 from estimator_core._checkpoint.manifest import read_manifest
 from estimator_core._checkpoint.read import read_checkpoint
-from estimator_core._journal import lineage_of
+from estimator_core._journal.reading import lineage_of
 from estimator_core._packs.packs import Packs
 from estimator_core._storage.local import LocalStorage
 
