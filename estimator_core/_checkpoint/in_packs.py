@@ -14,9 +14,9 @@ from estimator_core._checkpoint.checksums import reading_failed
 from estimator_core._checkpoint.manifest import ArrayEntry, Manifest
 from estimator_core._packs.boxes import whole
 from estimator_core._packs.dtypes import dtype_named
-from estimator_core._packs.fetch import read_boxes, verify
+from estimator_core._packs.fetch import StoredArray, read_boxes, verify
 from estimator_core._packs.packs import Packs, is_complete, packs_of
-from estimator_core._packs.stored import StoredArray, stored_arrays
+from estimator_core._packs.stored import stored_arrays
 from estimator_core._storage.contract import ObjectMissingError, ShortReadError, StorageError
 from estimator_core.errors import CheckpointNotFoundError
 

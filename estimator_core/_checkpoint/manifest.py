@@ -15,15 +15,13 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from estimator_core._files import read_regular, write_durably
-from estimator_core._packs.entry import PackEntry
+from estimator_core._packs.entry import USE_ANOTHER, PackEntry
 from estimator_core.errors import CheckpointCorruptError, CheckpointError, CheckpointNotFoundError
 
 #: The versions of the layout. Version 1 is written by orbax. Version 2 had arrays in pieces that several processes
 #: wrote with tensorstore, and is only read. Version 3 has the arrays in packs.
 FORMAT, WHOLE_ARRAYS_FORMAT = 3, 1
 MANIFEST_FILE = "manifest.json"
-#: The remedy for a damaged checkpoint.
-USE_ANOTHER = "Use an older checkpoint; delete this one or restore it from a copy."
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -126,7 +126,7 @@ def placed(placement: Placement, programs: Programs, items: CheckpointItems, opt
 
 
 def _lies_in_packs(value: object) -> bool:
-    packs = sys.modules.get("estimator_core._packs.stored")  # no array is in packs before packs have been opened
+    packs = sys.modules.get("estimator_core._packs.fetch")  # no array is in packs before some have been opened
     return packs is not None and isinstance(value, packs.StoredArray)
 
 

@@ -13,6 +13,8 @@ PACK_SUFFIX = ".pack"
 FOOTER_BYTES = 32
 #: The largest index in bytes that is read, including the footer.
 MAX_INDEX_BYTES = 64 << 20
+#: What to do about a damaged checkpoint.
+USE_ANOTHER = "Use an older checkpoint; delete this one or restore it from a copy."
 _NAME = re.compile(r"(arrays|base)-(0|[1-9][0-9]{0,8})\.pack")
 _MAX_SIZE = 1 << 62
 

@@ -1,4 +1,4 @@
-"""Reads parts of arrays from packs. Only the required chunks are read, in parallel, and each one is verified."""
+"""Arrays in packs, and how parts of them are read: only the required chunks, in parallel, and each one is verified."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from typing import Protocol
 
 import numpy as np
 
 from estimator_core._packs.boxes import CHUNK_BYTES, Box, common, shape_of, slices, whole
 from estimator_core._packs.dtypes import dtype_named
+from estimator_core._packs.entry import USE_ANOTHER
 from estimator_core._packs.index import Piece
 from estimator_core._packs.packs import Packs
 from estimator_core._storage.local import block
@@ -24,60 +24,54 @@ _THREADS = 4
 #: The largest gap in bytes between two chunks that are read together.
 _GAP = 64 << 10
 
-USE_ANOTHER = "Use an older checkpoint; delete this one or restore it from a copy."
-
-#: The offset in bytes of an array in a block of memory.
+#: How far into a block of memory an array begins.
 _OFF = 16
 #: A function that receives the elements of a chunk.
 _Taker = Callable[[np.ndarray], None]
 
 
-class InPacks(Protocol):
-    """An array in packs."""
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Delta:
+    """Changed rows of a piece.
+
+    Args:
+        place: the place of the piece.
+        rows: the row numbers in the whole array, ascending.
+        values: the rows themselves.
+    """
+
+    place: Box
+    rows: StoredArray
+    values: StoredArray
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class StoredArray:
+    """An array that is stored in packs. `numpy.asarray` reads all of it. `read_boxes` and `place` read parts.
+
+    Args:
+        packs: the packs.
+        item, path, shape, dtype: those of the array, as it is stored.
+        parts: names of packs, and the pieces of the array in them.
+        deltas: rows that have changed since the pieces were written.
+    """
+
+    packs: Packs
+    item: str
+    path: str
+    shape: tuple[int, ...]
+    dtype: np.dtype
+    parts: tuple[tuple[str, Piece], ...]
+    deltas: tuple[Delta, ...] = ()
 
     @property
-    def packs(self) -> Packs:
-        """The packs of the array."""
-        ...
+    def nbytes(self) -> int:
+        """Bytes of all elements."""
+        return math.prod(self.shape) * self.dtype.itemsize
 
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """The shape of the whole array."""
-        ...
-
-    @property
-    def dtype(self) -> np.dtype:
-        """The dtype of the elements."""
-        ...
-
-    @property
-    def parts(self) -> Sequence[tuple[str, Piece]]:
-        """The names of packs, and the pieces of the array in them."""
-        ...
-
-    @property
-    def deltas(self) -> Sequence[LaidOver]:
-        """Changed rows that replace rows of the pieces."""
-        ...
-
-
-class LaidOver(Protocol):
-    """Rows that have changed since a piece was written."""
-
-    @property
-    def place(self) -> Box:
-        """The place of the piece."""
-        ...
-
-    @property
-    def rows(self) -> InPacks:
-        """The row numbers in the whole array, ascending."""
-        ...
-
-    @property
-    def values(self) -> InPacks:
-        """The values of the rows."""
-        ...
+    def __array__(self, dtype: np.dtype | None = None, copy: bool | None = None) -> np.ndarray:
+        (array,) = read_boxes([(self, whole(self.shape))])
+        return array if dtype is None else array.astype(dtype, copy=False)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -94,7 +88,7 @@ class _Chunk:
     takers: list[_Taker] = field(default_factory=list[_Taker])
 
 
-def read_boxes(wanted: Sequence[tuple[InPacks, Box]]) -> list[np.ndarray]:
+def read_boxes(wanted: Sequence[tuple[StoredArray, Box]]) -> list[np.ndarray]:
     """Reads a part of each array.
 
     It needs host memory for the result, and for about one chunk in each of four threads.
@@ -118,8 +112,8 @@ def read_boxes(wanted: Sequence[tuple[InPacks, Box]]) -> list[np.ndarray]:
     return found
 
 
-def verify(arrays: Sequence[InPacks], *, part: int = 0, parts: int = 1) -> None:
-    """Reads and verifies every byte of the arrays, or of one of several shares of about the same size.
+def verify(arrays: Sequence[StoredArray], *, part: int = 0, parts: int = 1) -> None:
+    """Reads and verifies every byte of the arrays, or one of several shares of about the same size.
 
     Args:
         arrays: the arrays to verify.
@@ -136,7 +130,7 @@ def verify(arrays: Sequence[InPacks], *, part: int = 0, parts: int = 1) -> None:
     _read(chunk for chunk, end in zip(everything, ends, strict=True) if (end - 1) * parts // ends[-1] == part)
 
 
-def _lay_over(delta: LaidOver, box: Box, out: np.ndarray) -> None:
+def _lay_over(delta: Delta, box: Box, out: np.ndarray) -> None:
     shared = common(delta.place, box)
     if shared is None:
         return
@@ -154,7 +148,7 @@ def _lay_over(delta: LaidOver, box: Box, out: np.ndarray) -> None:
         out[(rows[first:last] - box[0][0], *inner)] = values
 
 
-def _whole(array: InPacks) -> np.ndarray:
+def _whole(array: StoredArray) -> np.ndarray:
     (found,) = read_boxes([(array, whole(array.shape))])
     return found
 
@@ -165,7 +159,7 @@ def _empty(shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
     return np.frombuffer(block(count * dtype.itemsize + _OFF), dtype, count, _OFF).reshape(shape)
 
 
-def _chunks(array: InPacks) -> Iterator[_Chunk]:
+def _chunks(array: StoredArray) -> Iterator[_Chunk]:
     for pack, piece in array.parts:
         for box, begin, end, crc in piece.chunks():
             yield _Chunk(packs=array.packs, pack=pack, piece=piece, box=box, begin=begin, end=end, crc32=crc)

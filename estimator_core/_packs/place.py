@@ -13,8 +13,7 @@ import numpy as np
 from jax.sharding import Sharding
 
 from estimator_core._packs.boxes import Box, shape_of, whole
-from estimator_core._packs.fetch import read_boxes
-from estimator_core._packs.stored import StoredArray
+from estimator_core._packs.fetch import StoredArray, read_boxes
 
 #: The number of bytes of host memory for arrays that are read together. A larger array is read alone.
 _TOGETHER = 32 << 20

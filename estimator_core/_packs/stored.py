@@ -1,68 +1,23 @@
-"""Arrays in packs, which are read when a part of them is requested."""
+"""The arrays that the packs of a checkpoint contain. Only the indexes are read."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
-from estimator_core._packs.boxes import Box, shape_of, tile, whole
+from estimator_core._packs.boxes import Box, shape_of, tile
 from estimator_core._packs.dtypes import dtype_named
 from estimator_core._packs.entry import is_base
-from estimator_core._packs.fetch import read_boxes
+from estimator_core._packs.fetch import Delta, StoredArray
 from estimator_core._packs.index import Piece
 from estimator_core._packs.packs import Packs
 from estimator_core._packs.write import ROWS, VALUES, parse_name
 from estimator_core.errors import CheckpointCorruptError
 
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Delta:
-    """Changed rows of a piece.
-
-    Args:
-        place: the place of the piece.
-        rows: the row numbers in the whole array, ascending.
-        values: the values of the rows.
-    """
-
-    place: Box
-    rows: StoredArray
-    values: StoredArray
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class StoredArray:
-    """An array that is stored in packs. `numpy.asarray` reads all of it. `read_boxes` and `place` read parts.
-
-    Args:
-        packs: the packs.
-        item, path, shape, dtype: the item, path, shape and dtype of the stored array.
-        parts: the names of packs, and the pieces of the array in them.
-        deltas: the rows that have changed since the pieces were written.
-    """
-
-    packs: Packs
-    item: str
-    path: str
-    shape: tuple[int, ...]
-    dtype: np.dtype
-    parts: tuple[tuple[str, Piece], ...]
-    deltas: tuple[Delta, ...] = ()
-
-    @property
-    def nbytes(self) -> int:
-        """The number of bytes of all elements."""
-        return math.prod(self.shape) * self.dtype.itemsize
-
-    def __array__(self, dtype: np.dtype | None = None, copy: bool | None = None) -> np.ndarray:
-        (array,) = read_boxes([(self, whole(self.shape))])
-        return array if dtype is None else array.astype(dtype, copy=False)
-
-
-#: item -> path -> shape and name of the dtype, in stored form.
+#: item -> path -> shape and name of the dtype, as stored.
 Expected = Mapping[str, Mapping[str, tuple[tuple[int, ...], str]]]
 
 

@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 from estimator_core._packs.boxes import shape_of
 from estimator_core._packs.dtypes import dtype_named
 from estimator_core._packs.entry import pack_name
+from estimator_core._packs.fetch import StoredArray
 from estimator_core._packs.packs import Packs
-from estimator_core._packs.stored import StoredArray, stored_arrays
+from estimator_core._packs.stored import stored_arrays
 from estimator_core._packs.write import HostPiece, write_pack
 from estimator_core._storage.local import LocalStorage
 

@@ -18,8 +18,8 @@ from estimator_core._checkpoint.shelf import Publisher
 from estimator_core._loop.device_state import DeviceState
 from estimator_core._loop.resuming import find_start
 from estimator_core._packs import packs
+from estimator_core._packs.fetch import StoredArray
 from estimator_core._packs.packs import Packs
-from estimator_core._packs.stored import StoredArray
 from estimator_core._storage.local import LocalStorage
 from estimator_core.checkpoint import CheckpointItems, CheckpointStore, load_variables, read_checkpoint
 from estimator_core.coordinator import ALONE

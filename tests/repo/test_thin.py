@@ -24,7 +24,7 @@ CORE = ROOT / "estimator_core"
 BUDGETS = {
     "_backends": 586,  # meshes that follow the hardware, names of axes, results of a predictor, memory of compilers
     "_builtin_hooks": 515,
-    "_checkpoint": 2626,  # the catalog, audits, incremental saves, others' checkpoints and exports, URLs, tables
+    "_checkpoint": 2625,  # the catalog, audits, incremental saves, others' checkpoints and exports, URLs, tables
     "_cli": 675,  # options of all commands anywhere, who takes them, errors of one line, URLs, whose pipe is broken
     "_cluster": 462,  # every environment read and refused by name
     "_export": 542,  # words of host transforms, URLs, complex outputs, wrong shapes told
@@ -33,7 +33,7 @@ BUDGETS = {
     "_loop": 4679,  # other threads, killed and damaged ends, hooks of the chief, a rehearsal, calm batches, ended parts
     "_metrics": 458,  # totals that are summed and merged side by side, and traced once; which way a metric is good
     "_model": 1248,  # programs that Estimators, variables and tables share, slots without one, two adapters of a module
-    "_packs": 635,
+    "_packs": 608,
     "_plugins": 1733,  # identity by distribution, code named and locked, policies, faults and names told, how to lock
     "_step": 1579,  # ids of any dtype, names of programs, joined columns, tables in forms, notes, optimizers by row
     "_storage": 356,  # file:// in all its forms, files at URLs, for plugins, included
