@@ -72,7 +72,7 @@ MUTANTS = (
     Mutant(
         name="one-name-is-declared-twice",
         guarantee="rule 18",
-        file=_ROOM + "loader.py",
+        file=_ROOM + "records.py",
         old="if key in seen:",
         new="if False:",
         tests=("test_each_is_listed_with_its_cause_and_harms_no_other",),
@@ -195,7 +195,7 @@ MUTANTS = (
     Mutant(
         name="a-declaration-that-fails-does-not-say-which",
         guarantee="rule 137",
-        file=_ROOM + "loader.py",
+        file=_ROOM + "records.py",
         old='raise PluginError(f"{name}() raised {type(error).__name__}: {error} ({where})") from error',
         new="raise",
         tests=("test_each_is_listed_with_its_cause_and_harms_no_other",),
