@@ -1,4 +1,4 @@
-"""`estimator serve` as a process of its own, and questions by curl: a server as users start it and ask it."""
+"""Runs `estimator serve` in a process, as users start it, and sends requests with curl."""
 
 import contextlib
 import json
@@ -14,7 +14,7 @@ PROGRAM = "import sys; from estimator_core.cli import main; sys.exit(main())"
 
 
 class Started:
-    """A process that serves; `log` is what it has written to its log when it has ended."""
+    """A server process. `log` contains its log output after it has ended."""
 
     def __init__(self, process):
         self.process, self.log = process, ""
@@ -24,12 +24,12 @@ class Started:
         self.scheme, self.port, self.grpc_port = found[1], int(found[2]), int(found[3] or 0)
 
     def ended(self, seconds=60):
-        """The exit code."""
+        """Waits for the end of the process and returns its exit code."""
         _, self.log = self.process.communicate(timeout=seconds)
         return self.process.returncode
 
     def curl(self, path, *arguments, body=None):
-        """The status and the body of an answer; status 0: the connection was refused."""
+        """The status and the body of an answer. The status is 0 if the connection was refused."""
         url = f"{self.scheme}://localhost:{self.port}{path}"
         sent = () if body is None else ("--data-binary", json.dumps(body))
         command = ["curl", "-sS", "--noproxy", "*", "-m", "60", "-w", "\\n%{http_code}", *sent, *arguments, url]
@@ -40,7 +40,7 @@ class Started:
 
 @contextlib.contextmanager
 def started(*arguments):
-    """The command with arguments, on ports that are free."""
+    """Starts the command with the given arguments, on free ports."""
     command = [sys.executable, "-c", PROGRAM, "serve", *map(str, arguments), "--port", "0"]
     pipe = subprocess.PIPE
     with subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True) as process:

@@ -1,4 +1,4 @@
-"""A trained estimator and its export, shared by the tests of a module: training anew would be slow."""
+"""A trained estimator and its export, shared by the tests of a module because training is slow."""
 
 import pytest
 
@@ -12,5 +12,5 @@ def estimator(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def export(estimator, tmp_path_factory):
-    """One export, not to be changed: copy it first."""
+    """The path of a shared export. Tests copy it before they change it."""
     return estimator.export_saved_model(str(tmp_path_factory.mktemp("exports")), receiver_fn)

@@ -1,4 +1,4 @@
-"""A server in a thread of the test, and requests to it by the standard library."""
+"""A server in a thread of the test, and requests to it with the standard library."""
 
 import contextlib
 import http.client
@@ -29,27 +29,27 @@ def function_model(run, inputs, outputs, observe=unobserved, **more):
 
 
 def echo(dtype, shape=(None, 2), **more):
-    """A model that gives what it takes."""
+    """A model that returns its inputs."""
     feature = Feature(shape, dtype)
     return function_model(lambda arrays: {"y": arrays["x"]}, {"x": feature}, {"y": feature}, **more)
 
 
 class Server:
-    """Address and state of a running server."""
+    """The address and the state of a running server."""
 
     def __init__(self, port, engine, server=None):
         self.port, self.engine, self._server = port, engine, server
         self.repository, self.metrics = engine.repository, engine.metrics
 
     def stop(self):
-        """Begins the end."""
+        """Starts the shutdown."""
         self._server.should_exit = True
 
     def connect(self):
         return http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
 
     def request(self, method, path, body=None, headers=None):
-        """Status, headers and body of an answer; JSON is parsed."""
+        """The status, the headers and the body of an answer. JSON is parsed."""
         connection = self.connect()
         try:
             content = json.dumps(body).encode() if isinstance(body, (dict, list)) else body
@@ -76,7 +76,7 @@ class Server:
 
 
 def nothing(engine):
-    """Serves by HTTP alone."""
+    """Starts nothing in addition to the HTTP server."""
     return contextlib.nullcontext()
 
 
@@ -84,7 +84,7 @@ def nothing(engine):
 def running(
     models=None, sources=(), limits=None, versions=1, access=everybody, tls=None, beside=nothing, observing=NOBODY
 ):
-    """A server of models and sources."""
+    """Runs a server of models and sources."""
     engine = new_engine(list(sources), SIZES, versions, limits or Limits(poll_seconds=0.1), access, observing)
     engine.repository.models.update(models or {})
     app = make_app(engine, beside=lambda: beside(engine))

@@ -1,4 +1,4 @@
-"""Exports of runs on several devices, which any reader runs on one."""
+"""Exports of runs on several devices. Every reader runs them on one device."""
 
 import json
 import os
@@ -13,7 +13,7 @@ from estimator_core.testing import run_processes
 from plugins.exporters.tests.spread_model import X
 
 MODEL = str(Path(__file__).with_name("spread_model.py"))
-#: Processes, devices of each, mesh and exports of each run.
+#: The processes, the devices per process, the mesh and the exports of each run.
 RUNS = {
     "eight devices": (1, 8, {"data": 2, "fsdp": 2, "model": 2}, 3),
     "two processes": (2, 1, {"data": -1, "model": 1}, 4),
@@ -21,7 +21,7 @@ RUNS = {
 
 
 def exported(name, format_name, folder):
-    """The paths of the exports of a run in processes of its own."""
+    """The paths of the exports of a run, which has its own processes."""
     processes, devices, mesh, count = RUNS[name]
     command = [sys.executable, MODEL, format_name, str(folder), json.dumps(mesh)]
     flags = f"--xla_force_host_platform_device_count={devices}"
@@ -37,7 +37,7 @@ def exported(name, format_name, folder):
 
 
 def check(paths, folder):
-    """Each gives what the estimator predicted."""
+    """Each export returns the predictions of the estimator."""
     expected = json.loads(Path(folder, "expected.json").read_text())
     for path in paths:
         found = ec.export.load(str(path)).signatures["serving_default"](x=X)

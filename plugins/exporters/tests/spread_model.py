@@ -1,8 +1,8 @@
-"""Exports of a model that is spread over devices: `spread_model.py FORMAT FOLDER MESH_JSON`, in each process of a run.
+"""Exports of a model that is split over devices: `spread_model.py FORMAT FOLDER MESH_JSON`, in each process of a run.
 
-Variables are split, activations too, by names of axes and by axes of the mesh. FOLDER gets `expected.json`, what the
-estimator predicts, and exports: `model/export/last` by an exporter of the run, `first` by process 0 alone, and one of
-each process that all ask for at once.
+Variables and activations are split, by axis names and by axes of the mesh. FOLDER receives the predictions of the
+estimator in `expected.json`, and exports. `model/export/last` is written by an exporter of the run, `first` by process
+0 only. One export per process comes from a call in all processes at once.
 """
 
 import json
@@ -64,7 +64,7 @@ def main(format_name, folder, mesh):
         base = folder / "exports" / f"{name}_{jax.process_index()}"
         estimator.experimental_export_all_saved_models(str(base), receivers, format=format_name)
     if estimator.config.is_chief:
-        (folder / "expected.json").write_text(json.dumps(predicted[:ROWS]))  # the input of each process is all rows
+        (folder / "expected.json").write_text(json.dumps(predicted[:ROWS]))  # each process reads all rows
 
 
 if __name__ == "__main__":

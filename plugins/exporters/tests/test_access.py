@@ -1,4 +1,4 @@
-"""Tokens and the models that they are for, certificates of both sides, and that nobody is served by accident."""
+"""Tests of tokens and their models and of certificates of both sides. No unauthorized client is served."""
 
 import http.client
 import json
@@ -130,7 +130,7 @@ def test_nobody_is_served_by_accident(export, capsys):
 
 @pytest.fixture(scope="module")
 def certificates(tmp_path_factory):
-    """An authority, and what it has signed for the server and a client."""
+    """An authority, and the certificates that it signed for the server and for a client."""
     folder = tmp_path_factory.mktemp("tls")
 
     def openssl(*arguments):

@@ -1,7 +1,7 @@
-"""Attacks on a server: memory stays below the budget, and it says that it lives within 100 ms meanwhile.
+"""Tests of attacks on a server: memory stays below the budget, and health requests are answered within 100 ms.
 
-The machine that runs the tests is busy; so an idle server is asked in turn with the attacked one, and what it is late
-is not counted.
+The machine that runs the tests is busy. So the probe asks an idle server in turn with the attacked one, and the delay
+of the idle server is subtracted.
 """
 
 import contextlib
@@ -18,7 +18,7 @@ from plugins.exporters.tests.attacks.processes import probed, quantile, serving
 
 MEGABYTE = 2**20
 BUDGET = 256 * MEGABYTE
-SPARE = 200 * MEGABYTE  # what an interpreter needs beside what requests hold
+SPARE = 200 * MEGABYTE  # the memory of the interpreter, in addition to the requests
 IN_TIME = 0.1
 
 
@@ -47,7 +47,7 @@ def post(path, body, *headers):
 
 
 def answer(connection):
-    """Status, headers and body of one answer with a Content-Length."""
+    """The status, the headers and the body of one answer with a Content-Length."""
     received = b""
     while b"\r\n\r\n" not in received:
         received += connection.recv(65536) or pytest.fail(f"no answer: {received[:100]!r}")
@@ -66,7 +66,7 @@ def exchanged(server, message):
 
 
 def taken(connection):
-    """Bytes that still come."""
+    """The number of bytes that still arrive."""
     total = 0
     with contextlib.suppress(ConnectionError), connection:
         while more := connection.recv(2**20):
@@ -79,7 +79,7 @@ def infer(server, text, *headers):
 
 
 def tensor(values, count):
-    """A request of `count` values in JSON, of two columns."""
+    """A request of `count` values in JSON, in two columns."""
     head = f'{{"inputs":[{{"name":"x","datatype":"FP32","shape":[{count // 2},2],"data":['
     return head.encode() + values + b"]}]}"
 
@@ -104,7 +104,7 @@ def test_gzip_that_inflates_to_63_mb_of_json_is_refused(attacked, idle):
 
 @pytest.mark.slow
 def test_large_json_that_fits_is_answered_and_holds_nobody_up(attacked, idle):
-    """600,000 numbers, nested rows: seconds of work, off the event loop."""
+    """600,000 numbers in nested rows take seconds to parse. This happens outside the event loop."""
     count = 600_000
     rows = b",".join(b"[%d.5,%d]" % (number % 1000, number % 7) for number in range(count // 2))
     body = compressed(tensor(rows, count))
@@ -129,7 +129,7 @@ def test_json_that_would_take_more_than_the_budget_is_413(attacked):
 
 @pytest.mark.slow
 def test_256_connections_with_64_mb_each(attacked, idle):
-    """They send 8 MB of them and wait: without a budget, 2 GB would be held."""
+    """The clients send 8 MB each and wait. Without a budget, the server would hold 2 GB."""
     head = b"POST /v2/models/echo/infer HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n" % (64 * MEGABYTE)
     piece = b"x" * 2**18
     waiting, opened = selectors.DefaultSelector(), contextlib.ExitStack()
@@ -147,7 +147,7 @@ def test_256_connections_with_64_mb_each(attacked, idle):
                 if events & selectors.EVENT_READ:
                     try:
                         refused.append(connection.recv(65536))
-                    except ConnectionError:  # told 408 and closed, with more on its way
+                    except ConnectionError:  # answered with 408 and closed, while more data arrives
                         refused.append(b"closed")
                     waiting.unregister(connection)
                 elif state[0] < 8 * MEGABYTE:
@@ -191,7 +191,7 @@ def test_trailers_are_answered_431(attacked):
     head = b"POST /v2/models/echo/infer HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nx\r\n0\r\n"
     with attacked.connect() as connection:
         connection.sendall(head)
-        time.sleep(0.5)  # what is read together with the body counts as body
+        time.sleep(0.5)  # bytes that are read together with the body count as body
         for _ in range(7):
             connection.sendall(b"t: " + b"x" * 10_000 + b"\r\n")
             time.sleep(0.05)
@@ -200,7 +200,7 @@ def test_trailers_are_answered_431(attacked):
 
 @pytest.mark.slow
 def test_slow_clients(attacked, idle):
-    """300 heads and bodies that come byte by byte: each is told 408, and meanwhile others are answered."""
+    """300 heads and bodies that arrive byte by byte are answered with 408. Other requests are answered meanwhile."""
     pieces = b"POST /v2/models/echo/infer HTTP/1.1\r\nHost: x\r\nContent-Length: 500\r\n\r\n"
     connections = [attacked.connect() for _ in range(300)]
     for number, connection in enumerate(connections):
@@ -223,7 +223,10 @@ def test_slow_clients(attacked, idle):
 
 @pytest.mark.slow
 def test_clients_that_do_not_take_their_answers(attacked, idle):
-    """Answers of 8 MB: what waits for clients counts, and whoever takes nothing for some seconds is cut off."""
+    """Answers of 8 MB that wait for clients count as memory.
+
+    A client that reads nothing for some seconds is disconnected.
+    """
     body = tensor(b"1,2", 2)[:-1] + b',"parameters":{"binary_data_output":true}}'
     message = post("/v2/models/wide/infer", body)
     connections = [attacked.connect() for _ in range(30)]

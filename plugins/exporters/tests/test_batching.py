@@ -1,4 +1,4 @@
-"""Dynamic batching gives every caller its own rows, in few sizes."""
+"""Tests of dynamic batching: every caller receives its own rows, and batches have few different sizes."""
 
 import asyncio
 import threading
@@ -38,7 +38,7 @@ def test_every_caller_gets_its_own_rows(sizes):
 
 
 def held():
-    """`double` as a slow device: the events that it sets when it runs, and waits for."""
+    """`double` as a slow device, with the event that it sets when it runs and the event that it waits for."""
     runs, may_end = threading.Event(), threading.Event()
 
     def slow(arrays):
@@ -68,7 +68,10 @@ def test_what_waits_while_the_device_is_busy_runs_together():
 
 
 def test_what_nobody_waits_for_any_more_is_not_run():
-    """As requests by gRPC whose deadline has passed: an overloaded server would run them before those that wait."""
+    """Such are gRPC requests with an expired deadline.
+
+    An overloaded server would run them before requests that still wait.
+    """
     seen, (slow, first_runs, go_on) = [], held()
 
     async def main():
@@ -78,7 +81,7 @@ def test_what_nobody_waits_for_any_more_is_not_run():
         rows = [np.full((1, 1), number, np.float32) for number in range(6)]
         others = [asyncio.ensure_future(batcher({"x": x})) for x in [*rows, np.ones((9, 1), np.float32)]]
         await asyncio.sleep(0)
-        for gone in (0, 1, 2, 6):  # the last one has three pieces
+        for gone in (0, 1, 2, 6):  # the last request has three pieces
             others[gone].cancel()
         await asyncio.sleep(0)
         go_on.set()
@@ -137,7 +140,7 @@ def test_a_request_that_comes_after_closing_is_answered_and_leaves_no_thread():
 
 
 def test_few_executables_however_requests_come():
-    """jax compiles one executable for each padded size, and no more than six of them by default."""
+    """jax compiles one executable per padded size, at most six by default."""
     traces = []
 
     def traced(arrays):

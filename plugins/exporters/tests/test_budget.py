@@ -1,4 +1,4 @@
-"""The account of memory: what can never fit, what does not fit now, and that all of it comes back."""
+"""Tests of the memory budget: requests that never fit, requests that do not fit now, release of all memory."""
 
 import gzip
 import json

@@ -1,4 +1,4 @@
-"""Every export has a model card, by the figures of the run it comes from."""
+"""Every export has a model card with the figures of its run."""
 
 import json
 from pathlib import Path
@@ -39,7 +39,7 @@ def test_the_metrics_are_those_of_the_step_that_is_exported(tmp_path):
 
 
 def test_a_file_that_is_named_like_an_evaluation_is_none(tmp_path):
-    """A command writes `eval_results.txt` into the model_dir, and then exports."""
+    """A command writes `eval_results.txt` into the model_dir before it exports."""
     estimator = trained(tmp_path / "model")
     (tmp_path / "model" / "eval_results.txt").write_text("loss = 1")
     export = Path(estimator.export_saved_model(str(tmp_path / "export"), receiver_fn))

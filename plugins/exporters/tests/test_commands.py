@@ -1,4 +1,4 @@
-"""`estimator exports`, `estimator predict` and `estimator serve` as commands."""
+"""Tests of the commands `estimator exports`, `estimator predict` and `estimator serve`."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""Heads of requests are limited in size and time, as bodies are."""
+"""The heads of requests are limited in size and time, as bodies are."""
 
 import socket
 
@@ -18,7 +18,7 @@ def server():
 
 
 def exchange(server, *pieces):
-    """What comes back for some pieces, until the server closes the connection."""
+    """The bytes that the server sends after it receives some pieces, until it closes the connection."""
     with socket.create_connection(("127.0.0.1", server.port)) as connection:
         connection.settimeout(30)
         for piece in pieces:
@@ -64,7 +64,7 @@ def test_a_long_head_within_the_limit_is_read(server):
     "length", [b"Content-Length: 2\r\n\r\n{}", b"Transfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n"]
 )
 def test_a_body_below_a_head_that_asks_for_another_protocol_is_refused_by_its_cause(server, length):
-    """As HttpClient of Java sends: the parser would drop the body, and the request would be told to be no JSON."""
+    """HttpClient of Java sends this. The parser would drop the body, and the error would report invalid JSON."""
     upgrade = b"Connection: Upgrade, HTTP2-Settings\r\nHTTP2-Settings: AAEAAEAA\r\nUpgrade: h2c\r\n"
     found = exchange(server, HEAD + upgrade + length)
     assert found.startswith(b"HTTP/1.1 400")

@@ -1,4 +1,7 @@
-"""Damaged, edited and hostile exports: a clear error, never a wrong answer, never a file outside, never code."""
+"""Damaged, edited and hostile exports cause a clear error.
+
+They cause no wrong answer, run no code, and read no file outside.
+"""
 
 import json
 import os
@@ -121,7 +124,7 @@ def test_a_link_out_of_the_export_is_not_followed(copied, tmp_path):
 
 
 class Planted:
-    """Leaves a mark when it is unpickled."""
+    """Writes a marker when it is unpickled."""
 
     def __init__(self, mark):
         self.mark = mark
@@ -160,7 +163,7 @@ def test_python_beside_the_export_is_not_imported(copied, tmp_path, monkeypatch)
 
 
 def test_a_program_that_calls_back_into_the_process_is_refused(copied):
-    """A callback is an address in the process that wrote it: in another process it could be anything."""
+    """A callback is an address in the process that wrote it. In another process the address could be anything."""
 
     def called(variables, inputs):
         x = jax.pure_callback(lambda x: x, jax.ShapeDtypeStruct((2, 3), "float32"), inputs["x"])

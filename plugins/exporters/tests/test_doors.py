@@ -1,4 +1,4 @@
-"""A protected server as curl sees it: TLS, certificates of clients, tokens, rights, and the files of both renewed."""
+"""Tests of a protected server with curl: TLS, client certificates, tokens, rights, and the renewal of their files."""
 
 import json
 import os
@@ -25,7 +25,7 @@ def openssl(folder, *arguments):
 
 
 def signed(folder, authority, name):
-    """A key and a certificate of an authority, which is made where it is new."""
+    """A key and a certificate of an authority. A new authority is created first."""
     curve = ("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes")
     if not (folder / f"{authority}.pem").exists():
         own = ("-keyout", f"{authority}.key", "-out", f"{authority}.pem")
@@ -39,7 +39,7 @@ def signed(folder, authority, name):
 
 
 def write(path, content):
-    """Puts a file in the place of another one at once, as a Secret is renewed."""
+    """Replaces a file atomically, as a Secret is renewed."""
     beside = path.with_suffix(".new")
     beside.write_text(content if isinstance(content, str) else json.dumps(content))
     beside.chmod(0o600)
@@ -71,7 +71,7 @@ def server(export, files):
 
 
 def ask(server, files, token=FIRST, *, client=True, authority="authority", path="/v2/models/digits/infer", body=BODY):
-    """Status and body, with a token and the certificate of a client."""
+    """The status and the body of an answer, for a token and a client certificate."""
     own = ("--cert", files / "client.pem", "--key", files / "client.key") if client else ()
     shown = () if token is None else ("-H", f"Authorization: Bearer {token}")
     return server.curl(path, "--cacert", files / f"{authority}.pem", *own, *shown, body=body)
@@ -159,7 +159,7 @@ def table_fn(features, labels, mode):
 
 
 def table_model(folder):
-    """An export of a model of two columns, which are returned too; train.csv holds them."""
+    """An export of a model of two columns that also returns them. train.csv contains the columns."""
     generator = np.random.default_rng(0)
     table = {"age": generator.uniform(18, 80, 400).round(1), "income": generator.normal(50, 5, 400).round(1)}
     lines = [f"{age},{income},1" for age, income in zip(*table.values(), strict=True)]
@@ -172,7 +172,7 @@ def table_model(folder):
 
 
 @pytest.mark.slow
-@pytest.mark.plugins  # estimator-inputs
+@pytest.mark.plugins  # needs estimator-inputs
 def test_a_sample_of_requests_is_checked_against_the_training_data(tmp_path, capsys):
     export, table = table_model(tmp_path)
     log = ("--request-log", tmp_path / "log", "--request-share", "0.5", "--request-mask", "income")

@@ -1,4 +1,4 @@
-"""The variables of an export as first values, as tf.estimator takes them from a SavedModel."""
+"""The variables of an export are used as initial values, as tf.estimator uses those of a SavedModel."""
 
 from pathlib import Path
 

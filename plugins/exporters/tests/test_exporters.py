@@ -1,4 +1,4 @@
-"""When the exporters export, what they keep, and what they remember."""
+"""Tests of when exporters export, what they keep, and what they remember."""
 
 import errno
 import hashlib
@@ -54,7 +54,7 @@ class TestStep(ExporterSuite):
 
 
 def record(directory, step, **metrics):
-    """Writes an evaluation on record."""
+    """Records an evaluation."""
     directory = Path(directory)
     directory.mkdir(parents=True, exist_ok=True)
     line = {"global_step": step, "metrics": metrics, "checkpoint_path": None, "wall_time": 0.0}
@@ -63,7 +63,7 @@ def record(directory, step, **metrics):
 
 
 def course(exporter, model_dir, losses, first_step=10, eval_name=None):
-    """Whether each of a row of evaluations is exported; each is on record before the exporter sees it."""
+    """Whether each evaluation of a sequence is exported. Each is recorded before the exporter sees it."""
     estimator = FakeExporting(model_dir)
     path = str(Path(model_dir) / "export" / exporter.name)
     exported = []
@@ -76,7 +76,7 @@ def course(exporter, model_dir, losses, first_step=10, eval_name=None):
 
 
 def kept(model_dir):
-    """The results of the exports that are recorded, best first."""
+    """The results of the recorded exports, best first."""
     state = json.loads((Path(model_dir) / "export" / "best" / "best.json").read_text())
     missing = [
         one["path"] for one in state["exports"] if not (Path(model_dir) / "export" / "best" / one["path"]).is_dir()
@@ -196,7 +196,7 @@ def test_a_kill_around_a_deletion_leaves_entries_and_exports_alike(tmp_path, mon
 
     entries, exports = on_record_and_there()
     assert len(entries) == 2
-    assert entries < exports  # nothing that is on record is lost
+    assert entries < exports  # no recorded entry is lost
     if killed_before == "deletion":
         again = BestExporter("best", nothing, keep="best", exports_to_keep=2)
         assert course(again, tmp_path, [7.0], first_step=200) == [False]
@@ -207,7 +207,7 @@ def test_a_kill_around_a_deletion_leaves_entries_and_exports_alike(tmp_path, mon
 
 @pytest.mark.parametrize(("loss", "losses"), [(4.5, [4.0, 4.5]), (9.0, [4.0, 5.0])])
 def test_an_export_without_an_entry_is_ranked_by_the_next_call(tmp_path, loss, losses):
-    """An evaluator was killed between an export and its record, and begins again at a later checkpoint."""
+    """An evaluator was killed between an export and its record, and starts again at a later checkpoint."""
 
     def made():
         return BestExporter("best", nothing, keep="best", exports_to_keep=2)
@@ -224,13 +224,13 @@ def test_an_export_without_an_entry_is_ranked_by_the_next_call(tmp_path, loss, l
         (folder / name / "manifest.json").write_text(json.dumps({"global_step": step}))
     assert course(made(), tmp_path, [6.0], first_step=40) == [False]
     entries, exports = on_record_and_there()
-    assert exports - entries == {"1900000001", "1900000002"}  # of no evaluation: they are not its own
+    assert exports - entries == {"1900000001", "1900000002"}  # exports without an evaluation, so they are not its own
     assert entries <= exports
     assert kept_losses(tmp_path) == losses
 
 
 def test_an_older_export_of_a_step_has_no_place_beside_its_newest(tmp_path):
-    """Such as one for another receiver, of a process that was killed before it recorded it."""
+    """An example is an export for another receiver, from a process that was killed before it recorded the export."""
     exporter = BestExporter("best", nothing, keep="best", exports_to_keep=2)
     assert course(exporter, tmp_path, [5.0, 4.0]) == [True, True]
     older = tmp_path / "export" / "best" / "1600000000"
@@ -275,7 +275,7 @@ def test_compare_fn_is_asked_once_about_each_evaluation(tmp_path, keep):
 
 @pytest.mark.parametrize("keep", ["newest", "best"])
 def test_compare_fn_gets_arrays_and_texts_whole_also_after_a_restart(tmp_path, keep):
-    """They are on record as lists, and were not in the memory of what was exported."""
+    """They are recorded as lists, and after a restart the exporter reads them from the record."""
 
     def recall(best_eval_result, current_eval_result):
         assert {best_eval_result["of"], current_eval_result["of"]} == {"test"}
@@ -300,7 +300,7 @@ def more_accurate(best_eval_result, current_eval_result):
 
 
 def exported_by(exporter, model_dir, step, **metrics):
-    """Whether an evaluation is exported; it is on record before."""
+    """Whether an evaluation is exported. It is recorded before."""
     estimator = FakeExporting(model_dir)
     record(estimator.eval_dir(), step, **metrics)
     path = str(Path(model_dir) / "export" / exporter.name)
@@ -332,7 +332,7 @@ def test_exports_without_the_metric_make_room_for_those_that_have_it(tmp_path):
 def test_a_checkpoint_that_is_evaluated_again_keeps_its_export(tmp_path):
     base, checkpoint = tmp_path / "export" / "best", tmp_path / "checkpoints" / "10"
     export = exported_already(base, checkpoint)
-    for loss in (5.0, 4.9):  # by other processes, on machines that differ in the last places
+    for loss in (5.0, 4.9):  # from other processes, on machines that differ in the last digits
         exporter = BestExporter("best", nothing, keep="best", exports_to_keep=1)
         result = {"loss": loss, "global_step": 10}
         assert exporter.export(FakeExporting(tmp_path), str(base), str(checkpoint), result, True) == str(export)
@@ -397,7 +397,7 @@ def test_only_the_final_call_exports(tmp_path):
 
 
 def exported_already(export_path, checkpoint, **manifest):
-    """An export as a process leaves it that is killed before it records it; `manifest` differs in places."""
+    """An export of a process that was killed before it recorded the export. `manifest` overrides some entries."""
     checkpoint.mkdir(parents=True, exist_ok=True)
     (checkpoint / "manifest.json").write_text("sealed")
     sha256 = hashlib.sha256(b"sealed").hexdigest()
@@ -444,7 +444,7 @@ def test_a_finished_run_is_exported_again_for_other_assets(tmp_path, asset):
 
 @pytest.mark.parametrize(("name", "path"), [("words.txt", "~/words.txt"), ("./in//words.txt", "{}/words.txt")])
 def test_a_finished_run_is_not_exported_again_whatever_way_its_assets_are_written(tmp_path, monkeypatch, name, path):
-    """The writer takes paths below the home directory, and names with idle parts, as the system does."""
+    """The writer accepts paths below the home directory and paths with redundant parts, as the system does."""
     monkeypatch.setenv("HOME", str(tmp_path))
     (tmp_path / "words.txt").write_text("words")
     base, checkpoint = tmp_path / "export" / "final", tmp_path / "checkpoints" / "10"
@@ -456,7 +456,7 @@ def test_a_finished_run_is_not_exported_again_whatever_way_its_assets_are_writte
 
 
 def test_assets_are_read_only_where_the_export_is_of_this_checkpoint(tmp_path, monkeypatch):
-    """Each export of a training would read all of them: they may be large."""
+    """Otherwise each export of a training run would read all assets, which may be large."""
     monkeypatch.setattr("estimator_exporters.exporters.base.checksum", lambda path: pytest.fail(f"{path} was read"))
     base, checkpoint = tmp_path / "export" / "final", tmp_path / "checkpoints" / "10"
     export = exported_already(base, checkpoint, provenance={"checkpoint_sha256": "of another"})
@@ -493,7 +493,7 @@ def test_a_finished_run_is_exported_again_for_another_receiver(tmp_path):
 
 
 def test_a_finished_run_is_exported_again_for_other_transforms_of_the_receiver(tmp_path):
-    """Such as those that parse tf.Examples, which always come under the same name."""
+    """Examples are transforms that parse tf.Examples, which always have the same name."""
     base, checkpoint, column = tmp_path / "export" / "final", tmp_path / "checkpoints" / "10", Feature((None, 2))
     both = {"v": column, "w": column}
     index = {"transforms/input/transforms.json": "checksum"}
@@ -507,7 +507,7 @@ def test_a_finished_run_is_exported_again_for_other_transforms_of_the_receiver(t
         call = FakeExporting(tmp_path), str(base), str(checkpoint), {"global_step": 10}, True
         return FinalExporter("final", receiver_fn).export(*call) == str(export)
 
-    assert taken_over(v="y", w="x")  # at a URL, its transforms are not here
+    assert taken_over(v="y", w="x")  # as for an export at a URL, the transforms are not here
     save_transforms([Rename({"v": "x", "w": "y"}), Rename({"x": "z"})], export / "transforms" / "input")
     assert taken_over(v="x", w="y")
     assert not taken_over(v="y", w="x")
@@ -540,7 +540,7 @@ def test_a_receiver_that_fits_what_training_saw_is_not_exported_again(tmp_path):
 
 
 class InBackground(FakeExporting):
-    """An export in the background is complete when it is waited for."""
+    """A background export is complete after it is waited for."""
 
     def start_export(self, *arguments, **more):
         return SimpleNamespace(wait=lambda: self.export_saved_model(*arguments, **more))
@@ -568,7 +568,7 @@ def test_the_latest_exporter_in_the_background_returns_what_is_complete(tmp_path
 
 
 def test_a_step_that_was_exported_and_not_noted_is_not_exported_again(tmp_path):
-    """An evaluator was killed in between, and begins again at a later checkpoint."""
+    """An evaluator was killed between the export and its record, and starts again at a later checkpoint."""
     export = tmp_path / "export" / "step" / "1700000000"
     export.mkdir(parents=True)
     (export / "manifest.json").write_text(json.dumps({"global_step": 40}))

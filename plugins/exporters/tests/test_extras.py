@@ -1,4 +1,4 @@
-"""A format whose packages are missing says what to install; nothing is imported before it is used."""
+"""A format with missing packages names what to install. No package is imported before it is used."""
 
 import importlib.util
 import sys
@@ -13,7 +13,7 @@ from plugins.exporters.tests.small_model import receiver_fn
 
 @pytest.fixture
 def nothing_more(monkeypatch):
-    """As if the extras were not installed."""
+    """Simulates an environment without the extras."""
     found = importlib.util.find_spec
     extras = ("tensorflow", "jax2onnx", "onnx", "onnxruntime", "starlette", "uvicorn", "prometheus_client")
     monkeypatch.setattr(importlib.util, "find_spec", lambda name, *rest: None if name in extras else found(name, *rest))
@@ -32,7 +32,7 @@ def test_a_missing_extra_is_named_and_leaves_nothing(estimator, tmp_path, name, 
 
 @pytest.mark.parametrize(("name", "library"), [("saved_model", "tensorflow"), ("onnx", "onnx"), ("onnx", "jax2onnx")])
 def test_a_file_with_the_name_of_a_library_is_named_and_not_run(estimator, tmp_path, monkeypatch, name, library):
-    """A program called onnx.py that exports would be imported by its own export, and never end."""
+    """Otherwise a program called onnx.py that exports would be imported by its own export, and would never end."""
     (tmp_path / f"{library}.py").write_text("raise AssertionError('it runs')\n")
     monkeypatch.delitem(sys.modules, library, raising=False)
     monkeypatch.syspath_prepend(tmp_path)

@@ -1,4 +1,4 @@
-"""Exports that vanish, that cannot be loaded and that are exchanged under attack: what was served is served on."""
+"""Exports that disappear, that cannot be loaded or that are replaced under attack do not stop the served version."""
 
 import contextlib
 import logging
@@ -43,7 +43,7 @@ def until(condition, seconds=60):
 def test_a_model_that_vanishes_is_served_until_another_is_there(export, tmp_path):
     folder = placed(export, tmp_path / "m", FIRST)
     with running(sources=sources_of([f"m={folder}"])) as server:
-        for gone in (folder / str(FIRST), folder):  # its files, and then the directory of them
+        for gone in (folder / str(FIRST), folder):  # its files, and then their directory
             shutil.rmtree(gone)
             time.sleep(0.4)
             assert server.infer("m", **X)[0] == 200
@@ -59,7 +59,7 @@ def test_a_model_that_vanishes_is_served_until_another_is_there(export, tmp_path
 )
 def test_a_path_may_contain_an_equals_sign(argument, name, export, tmp_path, monkeypatch):
     placed(export, tmp_path / "lr=0.1" / "final", FIRST)
-    monkeypatch.setenv("HOME", str(tmp_path))  # which no shell but bash puts in after NAME=
+    monkeypatch.setenv("HOME", str(tmp_path))  # only bash expands it after NAME=
     monkeypatch.chdir(tmp_path)
     (source,) = sources_of([argument])
     assert (source.name, source.directory.resolve()) == (name, tmp_path / "lr=0.1" / "final")
@@ -84,7 +84,7 @@ def served_versions(server):
 
 
 def test_a_server_that_starts_beside_a_damaged_export_serves_the_one_before(export, tmp_path, caplog):
-    """As it would have if it had run all the time."""
+    """The result is the same as for a server that was running all the time."""
     folder = placed(export, tmp_path / "m", FIRST, FIRST + 1, FIRST + 2, FIRST + 3)
     for number in (FIRST + 2, FIRST + 3):
         (folder / str(number) / "variables.safetensors").write_bytes(b"damaged")
@@ -99,7 +99,7 @@ def test_a_server_that_starts_beside_a_damaged_export_serves_the_one_before(expo
 
 
 def test_a_damaged_export_keeps_none_before_it_from_being_served(export, tmp_path):
-    """Its time stamp may lie ahead, of another clock or for good."""
+    """The time stamp of the damaged export may be in the future, because of another clock or permanently."""
     folder = placed(export, tmp_path / "m", FIRST)
     with running(sources=sources_of([f"m={folder}"])) as server:
         damaged = placed(export, tmp_path / "made", FIRST + 9) / str(FIRST + 9)
@@ -162,7 +162,7 @@ def test_whatever_an_export_raises_the_other_models_are_served_and_it_is_told_on
 
 
 def test_models_are_exchanged_under_attack(export, tmp_path):
-    """Each request is answered by the version before or after, and memory stays below the budget."""
+    """The version before or after answers each request, and memory stays below the budget."""
     folder, over = placed(export, tmp_path / "m", FIRST), threading.Event()
     wrong, answered, versions = [], [], set()
     with serving(f"m={folder}", memory_bytes=256 * MEGABYTE, body_seconds=5, poll_seconds=0.1) as process:
@@ -206,13 +206,13 @@ def test_models_are_exchanged_under_attack(export, tmp_path):
 
 
 class _NoEngine:
-    """The server is another process."""
+    """A stand-in engine, because the server is another process."""
 
     repository = metrics = None
 
 
 def version(server):
-    with contextlib.suppress(BrokenPipeError, ConnectionResetError):  # as in the loop of questions
+    with contextlib.suppress(BrokenPipeError, ConnectionResetError):  # as in the loop of requests
         status, _, found = server.request("GET", "/v2/models/m")
         return found["versions"][-1] if status == 200 else None
     return None

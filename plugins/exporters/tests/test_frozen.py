@@ -1,4 +1,4 @@
-"""Exports of earlier versions keep loading; those of versions to come are refused with what to do."""
+"""Exports of earlier versions can be loaded. Exports of later versions are refused with advice."""
 
 import json
 import shutil
@@ -20,7 +20,7 @@ FROZEN = Path(__file__).with_name("frozen")
 
 
 def test_an_export_of_format_version_1_gives_what_it_gave():
-    """Written with jax 0.10.2; made once by `frozen/make.py`."""
+    """The export was written with jax 0.10.2, once, by `frozen/make.py`."""
     loaded = ec.export.load(FROZEN / "stablehlo_1")
     assert loaded.manifest["format_version"] == 1
     expected = json.loads((FROZEN / "stablehlo_1.json").read_text())
@@ -40,7 +40,7 @@ def test_no_path_of_the_sources_is_in_a_program(export, written):
 
 
 def of_a_newer_jax(directory, change):
-    """A copy of the export whose program is changed, as written with jax 99.0."""
+    """A copy of the export whose program looks as if jax 99.0 had written it."""
     shutil.copytree(FROZEN / "stablehlo_1", directory)
     program = directory / "programs" / "0.jaxexport"
     content = bytearray(program.read_bytes())

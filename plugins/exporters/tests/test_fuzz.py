@@ -1,4 +1,4 @@
-"""Requests damaged at random: each is answered with 200 or a 4xx, and the server answers a sound one afterwards."""
+"""Randomly damaged requests are answered with 200 or 4xx, and the server answers a valid request afterwards."""
 
 import collections
 import http.client
@@ -26,7 +26,7 @@ def sound():
 
 
 def damaged(body, headers, chance):
-    """A request with some bytes changed, cut, repeated or replaced by a word, or another header."""
+    """A request with bytes changed, cut, repeated or replaced by a word, or with another header."""
     content, changed = bytearray(body), dict(headers)
     for _ in range(chance.randint(1, 4)):
         place = chance.randrange(len(content) + 1)
@@ -53,7 +53,7 @@ def fuzz(count, seed):
         for number in range(count):
             body, headers = damaged(*chance.choice(sound()), chance)
             if number % 50 == 1:
-                body = b"x" * 5000  # larger than is taken
+                body = b"x" * 5000  # larger than the limit
             if number % 50 == 2:
                 with socket.create_connection(("127.0.0.1", server.port)) as slow:
                     slow.settimeout(30)

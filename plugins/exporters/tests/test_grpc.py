@@ -1,4 +1,4 @@
-"""The gRPC form: tensors raw and as contents, refusals as status codes, rights, limits and certificates."""
+"""Tests of the gRPC form: raw and typed tensors, refusals as status codes, rights, limits and certificates."""
 
 import contextlib
 import socket
@@ -27,7 +27,7 @@ ONE = np.ones((1, 2), np.float32)
 
 
 def sent(channel, method):
-    """What sends a request of a method."""
+    """The function that sends a request of a method."""
     return channel.unary_unary(
         f"/{SERVICE}/{method}",
         request_serializer=MESSAGES[f"{method}Request"].SerializeToString,
@@ -203,7 +203,7 @@ def test_metadata_statistics_and_metrics(ask):
 
 @contextlib.contextmanager
 def holding():
-    """A server whose model answers once the event is set, and a call of it that is under way."""
+    """A server whose model answers once the event is set, and a call of it that is in progress."""
     ports, go = [], threading.Event()
 
     def held(arrays):
@@ -222,7 +222,7 @@ def holding():
 
 
 def test_a_call_that_its_client_cancels_is_counted_as_such():
-    """Until it is over, it is one of the requests in progress."""
+    """Until the call is over, it counts as one of the requests in progress."""
     with holding() as (server, call, go):
         call.cancel()
         until(lambda: "estimator_requests_under_way 0.0" in server.metrics.text().decode())
@@ -232,7 +232,7 @@ def test_a_call_that_its_client_cancels_is_counted_as_such():
 
 
 def test_calls_that_reach_a_server_as_it_ends_are_told_to_ask_again():
-    """gRPC itself cancels them, and clients do not retry what is cancelled."""
+    """gRPC itself cancels such calls, and clients do not retry cancelled calls."""
     ports, codes = [], []
 
     def ask_on():
@@ -258,7 +258,7 @@ def test_calls_that_reach_a_server_as_it_ends_are_told_to_ask_again():
 
 def test_a_call_that_outlasts_the_drain_is_told_to_ask_again():
     with holding() as (server, call, go):
-        server.stop()  # the end is given no time
+        server.stop()  # the shutdown has no drain time
         told = call.exception(30)
         go.set()
     assert told.code() == grpc.StatusCode.UNAVAILABLE

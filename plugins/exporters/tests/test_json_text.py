@@ -1,4 +1,4 @@
-"""Strict JSON: whatever is read in slices is what `json` reads in one call, or refused as there."""
+"""Tests of strict JSON: text that is read in slices has the values that `json` reads, or is refused in both."""
 
 import json
 
@@ -38,7 +38,7 @@ def in_slices(text):
 def test_slices_give_what_json_gives(value, indent, ascii_only):
     text = json.dumps(value, indent=indent, ensure_ascii=ascii_only).encode()
     if b"\\ud" in text and ascii_only:
-        return  # half a pair is refused: its own test
+        return  # half a pair is refused, see its own test
     assert in_slices(text) == json.loads(text)
 
 
@@ -106,7 +106,7 @@ def test_values_are_counted_and_memory_is_charged_before_it_is_taken(sliced):
         read_json(b"[" + b"1," * 10 + b"1]", values=10, charge=charged.append)
     assert charged == []
     read_json(b"[1,2]", charge=charged.append)
-    assert charged[0] > 2 * 24  # two numbers of Python
+    assert charged[0] > 2 * 24  # two numbers in Python
 
 
 def test_floats_that_are_not_finite_are_strings_both_ways():
@@ -123,7 +123,7 @@ def test_floats_that_are_not_finite_are_strings_both_ways():
 
 @pytest.mark.parametrize("value", [1e39, float("inf")])
 def test_numbers_out_of_range_are_refused(value):
-    """1e999 is JSON, and Python reads it as infinity."""
+    """1e999 is valid JSON, and Python reads it as infinity."""
     with pytest.raises(BadRequestError, match="out of the range of FP32"):
         from_json("FP32", [value], (1,), "x")
 

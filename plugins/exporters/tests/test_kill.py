@@ -1,4 +1,4 @@
-"""Exporting killed at random moments: readers see whole exports only, and the next run cleans up."""
+"""Tests of exports that are killed at random moments: readers see only whole exports, and the next run cleans up."""
 
 import random
 import subprocess
@@ -16,7 +16,10 @@ SCRIPT = Path(__file__).with_name("export_forever.py")
 
 
 def kill_at_a_random_moment(directory, moments):
-    """Runs the script, kills it a random time after its first export; how many exports it said it wrote."""
+    """Runs the script and kills it at a random time after its first export.
+
+    Returns the number of exports it reported.
+    """
     process = subprocess.Popen([sys.executable, str(SCRIPT), str(directory)], stdout=subprocess.PIPE, text=True)
     with process:
         assert process.stdout is not None

@@ -1,4 +1,4 @@
-"""The exporter cases recorded from tf.estimator, its known faults and the known traps, each under its number."""
+"""Tests of the recorded exporter cases of tf.estimator, of its known faults and of the known traps, by number."""
 
 import importlib.metadata
 import json
@@ -16,7 +16,7 @@ from plugins.exporters.tests.small_model import input_fn, model_fn, receiver_fn,
 
 
 def recorded(eval_dir, *evaluations):
-    """Puts evaluations (step, loss) on record."""
+    """Records evaluations (step, loss)."""
     Path(eval_dir).mkdir(parents=True)
     lines = [{"global_step": step, "metrics": {"loss": loss}, "wall_time": 0.0} for step, loss in evaluations]
     Path(eval_dir, "metrics.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
@@ -32,7 +32,7 @@ def exported(exporter, model_dir, losses, first=3000):
 
 
 class Asked:
-    """An exporter that writes down what it was called with."""
+    """An exporter that records the arguments of its calls."""
 
     name = "asked"
 
@@ -44,7 +44,7 @@ class Asked:
 
 
 def run(model_dir, *exporters, max_steps, save_every, batches=None, hooks=()):
-    """train_and_evaluate; the evaluation's metrics and what each exporter gave."""
+    """Runs train_and_evaluate. Returns the estimator, the evaluation's metrics and each exporter's result."""
     config = ec.RunConfig(model_dir=str(model_dir), tf_random_seed=1, save_checkpoints_steps=save_every)
     repeated = None if batches is None else 1
     train = ec.inputs.numpy_input_fn(*rows(8 * (batches or 4)), batch_size=8, num_epochs=repeated, shuffle=False)
@@ -60,7 +60,7 @@ def test_case_44_a_new_best_exporter_on_losses_50_and_60(tmp_path):
 
 
 def test_case_45_the_newest_exports_stay(tmp_path):
-    """4 directories, exports_to_keep 2: the two largest 10-digit numbers stay, and what is no export."""
+    """With 4 directories and exports_to_keep 2, the two largest 10-digit numbers stay, and so do other directories."""
     base = tmp_path / "export" / "latest"
     for name in ("1000000001", "1000000003", "1000000002", "999", "notes"):
         (base / name).mkdir(parents=True)
@@ -155,7 +155,7 @@ def test_trap_23_flatbuffers_is_required_and_not_only_by_an_extra():
 def test_trap_30_exporters_see_committed_checkpoints_and_leave_training_as_it_was(tmp_path):
     class Committed(Asked):
         def export(self, estimator, export_path, checkpoint_path, eval_result, is_the_final_export):
-            """Reads the checkpoint while training goes on, and exports the live state beside it."""
+            """Reads the checkpoint while training continues, and exports the live state for comparison."""
             path = estimator.export_saved_model(export_path, receiver_fn, checkpoint_path=checkpoint_path)
             written = ec.load_variables(checkpoint_path)
             features, _ = rows(5)

@@ -1,4 +1,4 @@
-"""Requests over HTTP whose clients have closed the connection do not run any more."""
+"""HTTP requests whose clients have closed the connection do not run any more."""
 
 import contextlib
 import json
@@ -12,12 +12,12 @@ import pytest
 from estimator_core.export import Feature
 from plugins.exporters.tests.live_server import function_model, running
 
-ROWS = 8  # what one run takes
-LONG = 2**19 // ROWS  # numbers of a row: the requests have 2 MB, and also the last piece that is read is long
+ROWS = 8  # the rows of one run
+LONG = 2**19 // ROWS  # numbers per row: requests have 2 MB, so the last piece that is read is long, too
 
 
 class Held:
-    """A model whose runs wait until they are let go, at the latest when its block is left."""
+    """A model whose runs wait until they are released, at the latest at the end of its block."""
 
     def __init__(self, width):
         self.runs, self.go = [], threading.Event()
@@ -45,7 +45,7 @@ def body(number, width):
 
 @contextlib.contextmanager
 def asked(server, number, width):
-    """A request that is sent whole."""
+    """A request that is sent completely."""
     content, head = body(number, width)
     lengths = f"Content-Length: {len(content)}\r\nInference-Header-Content-Length: {head}\r\n\r\n"
     with socket.create_connection(("127.0.0.1", server.port)) as connection:

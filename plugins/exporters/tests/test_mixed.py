@@ -1,4 +1,4 @@
-"""A cut of `nox -s server_attacks`: mixed requests under attacks, and that its checks find what is wrong."""
+"""A short version of `nox -s server_attacks`: mixed requests under attacks, and its checks find faults."""
 
 import pytest
 
@@ -14,7 +14,7 @@ def found():
 
 
 def test_mixed_requests_under_attacks(found):
-    """How soon the server answers is for the session, on an idle machine."""
+    """The answering time is checked only by the nox session, on an idle machine."""
     assert mixed.broken({**found, LIVENESS: (0.0, 0.0)}) == [], found
     assert found["requests"] == {kind.__name__: REQUESTS // len(KINDS) for kind in KINDS}
     assert sum(found["attacks"].values()) >= 1

@@ -1,4 +1,4 @@
-"""What MLflow calls: tables and arrays through a signature, without MLflow itself."""
+"""Tests of the functions that MLflow calls: tables and arrays through a signature, without MLflow itself."""
 
 import numpy as np
 import pytest

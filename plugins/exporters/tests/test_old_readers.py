@@ -1,4 +1,4 @@
-"""What TensorFlow does not know leaves a program, seen without TensorFlow."""
+"""Operations that TensorFlow does not know are removed or replaced in a program. Runs without TensorFlow."""
 
 import jax
 import jax.numpy as jnp

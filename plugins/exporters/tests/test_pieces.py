@@ -1,4 +1,4 @@
-"""What engines do with a scoring: pieces that can be sent, in an order that tells of lost and repeated rows."""
+"""Tests of a scoring on engines: pieces that can be sent, in an order that shows lost and repeated rows."""
 
 import pickle
 
@@ -32,7 +32,7 @@ def files(tmp_path):
 
 
 def sent(one):
-    """As another process gets it."""
+    """The object as another process receives it."""
     return pickle.loads(pickle.dumps(one))
 
 

@@ -1,4 +1,4 @@
-"""Requests and responses of the protocol, every datatype, both forms; and whatever bytes may come."""
+"""Tests of requests and responses of the protocol: every datatype, both forms, and arbitrary bytes."""
 
 import json
 
@@ -23,7 +23,7 @@ def array_of(name):
 
 
 def binary_request(*arrays, **more):
-    """Inputs x0, x1, ... in binary."""
+    """A request with the inputs x0, x1, ... in binary form."""
     names = {str(dtype): name for name, dtype in NUMPY.items()}
     chunks = [to_bytes(array) for array in arrays]
     inputs = [

@@ -1,4 +1,4 @@
-"""Numbers beyond what a program computes in are refused at the doors of an export; integers never wrap."""
+"""Numbers that are out of range for a program are refused before it runs. Integers never wrap."""
 
 import json
 
@@ -32,7 +32,7 @@ def model_fn(features, labels, mode):
 
 @pytest.fixture(scope="module")
 def written(tmp_path_factory):
-    """`written(dtype, *shape)`: an export that takes `id` of a dtype, with a shape in each row."""
+    """`written(dtype, *shape)` writes an export that takes `id` of this dtype, with this shape in each row."""
     folder = tmp_path_factory.mktemp("ranges")
     config = ec.RunConfig(model_dir=str(folder / "model"), tf_random_seed=1)
     batch = {"id": np.zeros(2, np.int32), "x": np.zeros(2, np.float32)}
@@ -226,7 +226,7 @@ def test_what_is_no_batch_is_refused_with_the_reason(written, kind):
 
 
 def test_a_signature_of_any_format_refuses_before_its_program_runs():
-    """Formats that hand their program 64 bits say what it computes in."""
+    """Formats that pass 64-bit values to their program state the type that it computes in."""
     feature, taken = {"id": ec.export.Feature((None,), "int64")}, []
     signature = Signature(
         name="s",

@@ -1,4 +1,4 @@
-"""Raw signatures: tf.Example records, host transforms of the Estimator, class names; saved as data, read elsewhere."""
+"""Tests of raw signatures, with tf.Examples, host transforms and class names, in exports and other processes."""
 
 import jax
 import numpy as np
@@ -25,7 +25,7 @@ def test_a_feature_may_have_the_name_of_an_argument_of_methods():
         assert signature(**{"self": np.ones(2, np.float32)})["self"].tolist() == [1, 1]
 
 
-@pytest.mark.plugins  # the transform is that of estimator-inputs
+@pytest.mark.plugins  # the transform is part of estimator-inputs
 def test_records_of_tf_example_are_parsed_on_the_host(estimator, tmp_path):
     parsing = ec.export.build_parsing_serving_input_receiver_fn({"x": ec.export.FixedLenFeature((3,), "float32")})
     loaded = ec.export.load(estimator.export_saved_model(str(tmp_path), parsing))

@@ -1,4 +1,4 @@
-"""Memory over many reloads stays flat; a version that is gone takes its statistics with it."""
+"""Memory stays flat over many reloads, and the statistics of a removed version are removed, too."""
 
 import asyncio
 import contextlib
@@ -50,7 +50,7 @@ def test_a_model_that_was_exchanged_is_freed(export, tmp_path):
 
 
 def reloaded(export, tmp_path, count):
-    """By how many MB a process has grown after so many reloads, and how many programs it holds."""
+    """The growth of a process in MB after this many reloads, and the number of programs it holds."""
     shutil.copytree(export, tmp_path / "exports" / f"{FIRST}")
     command = [sys.executable, "-m", "plugins.exporters.tests.attacks.reloading", str(tmp_path / "exports"), str(count)]
     sources = [str(Path(__file__).parents[3]), *filter(None, [os.environ.get("PYTHONPATH")])]
@@ -62,14 +62,14 @@ def reloaded(export, tmp_path, count):
 
 @pytest.mark.slow
 def test_memory_is_flat_over_60_reloads(export, tmp_path):
-    """jax's caches would hold the program of each version."""
+    """Without cleaning, jax's caches would hold the program of each version."""
     found = reloaded(export, tmp_path, 60)
     assert found["megabytes"] < 2, found
     assert found["programs"] <= 2, "programs of versions that are gone are held"
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(3600)  # a second each, and many times that on a busy machine
+@pytest.mark.timeout(3600)  # a second each, and many times longer on a busy machine
 def test_memory_is_flat_over_500_reloads(export, tmp_path):
     found = reloaded(export, tmp_path, 500)
     assert found["megabytes"] < 2, found

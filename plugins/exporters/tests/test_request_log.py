@@ -1,4 +1,4 @@
-"""The sample of requests: what fits a model, masked, readable as rows of a table; traces of requests."""
+"""Tests of the request sample: values that fit a model, masked, readable as rows of a table; and of request traces."""
 
 import contextlib
 import fcntl
@@ -102,7 +102,7 @@ def test_a_file_that_is_full_makes_room(tmp_path):
 
 
 def written(log, path, count):
-    """Waits until that many lines are in a file."""
+    """Waits until a file has this many lines."""
     ends = time.monotonic() + 30
     while (len(lines(path)) if path.exists() else 0) < count and time.monotonic() < ends:
         time.sleep(0.02)
@@ -110,7 +110,10 @@ def written(log, path, count):
 
 
 def test_a_disk_without_room_costs_rows_and_no_half_lines(tmp_path, caplog):
-    """It is told once, and the log continues when there is room. The limit of the size of files stands for the disk."""
+    """A full disk is reported once, and the log continues when there is room.
+
+    A file size limit simulates the full disk.
+    """
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     path = tmp_path / "m.jsonl"
     with caplog.at_level(logging.INFO, "estimator_exporters"), recording(directory=tmp_path, rate=1.0) as log:
@@ -136,7 +139,7 @@ def test_a_disk_without_room_costs_rows_and_no_half_lines(tmp_path, caplog):
 
 
 def test_a_server_waits_for_the_one_that_writes(tmp_path):
-    """It would cut the rows of another when the disk is full."""
+    """Otherwise a server would cut the rows of another server when the disk is full."""
     path = tmp_path / "m.jsonl"
     with recording(directory=tmp_path, rate=1.0) as log:
         record = log("m", FEATURES)
@@ -154,7 +157,7 @@ def test_a_server_waits_for_the_one_that_writes(tmp_path):
 
 
 def test_servers_that_find_one_file_full_move_it_once(tmp_path):
-    """The second one would put a file of a row over the rows of the first."""
+    """Otherwise the second server would overwrite the rows of the first with a file of one row."""
     path = tmp_path / "m.jsonl"
     path.write_bytes(b'{"age": 3}\n' * 20)
     with recording(directory=tmp_path, rate=1.0, file_bytes=100) as log:

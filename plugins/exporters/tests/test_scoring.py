@@ -1,4 +1,4 @@
-"""`estimator predict` on files of any size: kinds of files, bad rows, columns of the output, memory."""
+"""Tests of `estimator predict` on files of any size: kinds of files, bad rows, output columns, memory."""
 
 import bz2
 import csv
@@ -42,13 +42,13 @@ def model_fn(features, labels, mode):
 
 @pytest.fixture(scope="module")
 def plain(tmp_path_factory):
-    """An export of two numbers a row."""
+    """An export of two numbers per row."""
     return exported(tmp_path_factory.mktemp("plain"))
 
 
 @pytest.fixture(scope="module")
 def imputing(tmp_path_factory):
-    """An export whose training made 7 of an empty `b`, and left bad rows out."""
+    """An export whose training replaced an empty `b` with 7 and skipped bad rows."""
     folder = tmp_path_factory.mktemp("imputing")
     (folder / "reading.json").write_text(json.dumps({"column_defaults": {"b": 7.0}, "on_error": "skip"}))
     return exported(folder, {"reading.json": str(folder / "reading.json")})
@@ -173,7 +173,7 @@ def test_a_bad_row_is_told_with_the_options_of_the_command(plain, tmp_path, caps
 
 
 def test_an_input_is_never_written_over(plain, tmp_path, monkeypatch):
-    """Neither by its own name, nor by another one, nor by a pattern that finds what an earlier run has written."""
+    """The output may not be the input: by its own name, by another name, or by a pattern that matches it."""
     monkeypatch.chdir(tmp_path)
     write(tmp_path / "rows.csv", table(3))
     before = (tmp_path / "rows.csv").read_bytes()
@@ -193,7 +193,7 @@ def test_an_input_is_never_written_over(plain, tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("name", ["rows.csv", "rows.parquet", "rows.jsonl"])
 def test_rows_are_treated_as_in_training(imputing, plain, tmp_path, name):
-    """An empty `b` is scored as 7 where training made 7 of it; elsewhere it is a bad row."""
+    """An empty `b` is scored as 7 where training replaced it with 7. Otherwise the row is a bad row."""
     if name == "rows.csv":
         (tmp_path / name).write_text("a,b\n1,2\n3,\n")
     else:
@@ -269,7 +269,7 @@ def test_one_column_a_class_and_the_predicted_class():
 
 @pytest.fixture(scope="module")
 def of_vectors(tmp_path_factory):
-    """An export of three numbers a row, with an output that is not by row."""
+    """An export of three numbers per row, with an output that is not per row."""
 
     def vectors(features, labels, mode):
         weights = ec.get_variable("weights", (3,), lambda key, shape, dtype: np.ones(shape, dtype))
@@ -369,7 +369,7 @@ def written(path, text, encoding="utf-8-sig"):
 @pytest.mark.parametrize("packed", ["", ".gz", ".bz2", ".xz", ".zst", ".lz4"])
 @pytest.mark.parametrize("kind", ["csv", "jsonl"])
 def test_rows_with_arrays_may_be_packed_and_begin_with_a_byte_order_mark(of_vectors, tmp_path, kind, packed):
-    long = "[1," + " " * 200_000 + "2,3]"  # longer than the fields that the csv module takes by itself
+    long = "[1," + " " * 200_000 + "2,3]"  # longer than the default field limit of the csv module
     text = (
         f'x,id\n"[1,2,3]",a\n"{long}",b\n' if kind == "csv" else f'{{"x":[1,2,3],"id":"a"}}\n{{"x":{long},"id":"b"}}\n'
     )
@@ -387,7 +387,7 @@ def test_a_packed_file_that_is_cut_is_named(of_vectors, tmp_path):
 
 @pytest.mark.slow
 def test_memory_does_not_grow_with_the_rows(plain, tmp_path):
-    """Ten times the rows, in processes of their own; all at once would be 160 MB more."""
+    """Ten times the rows, in separate processes. All rows at once would need 160 MB more."""
     program = (
         "import resource, sys; from estimator_core._cli.main import main; code = main(sys.argv[1:]); "
         "print('peak', resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024); sys.exit(code)"
@@ -422,7 +422,7 @@ def test_a_column_to_keep_that_is_missing_is_not_told_as_an_input(plain, tmp_pat
 
 
 def test_a_column_of_a_dataset_of_ray_is_never_replaced_by_a_score(plain, monkeypatch):
-    """The class needs no more of Ray than its name."""
+    """The scorer uses nothing of Ray, so an empty module replaces it."""
     monkeypatch.setitem(sys.modules, "ray", ModuleType("ray"))
     monkeypatch.setitem(sys.modules, "ray.data", ModuleType("ray.data"))
     monkeypatch.delitem(sys.modules, "estimator_exporters.scoring.on_ray", raising=False)

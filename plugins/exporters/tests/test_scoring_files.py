@@ -1,4 +1,4 @@
-"""Files that `estimator predict` reads and writes: lists of any length, damaged arrays, batches of one size."""
+"""Tests of the files of `estimator predict`: lists of any length, damaged arrays, batches of one size."""
 
 import gzip
 import io
@@ -45,7 +45,7 @@ def test_lists_of_any_length_are_read(tmp_path, width):
 @pytest.mark.parametrize("width", [2, 5])
 @pytest.mark.parametrize("kind", ["parquet", "jsonl", "csv"])
 def test_lists_whose_missing_numbers_are_nan_may_be_shorter(tmp_path, kind, width):
-    """Weights, of which a row has as many as values."""
+    """Weights are such lists: a row has as many weights as values."""
     lists = [[1.0], [2.0, 3.0], None, [None, 4.0], []]
     path = tmp_path / f"rows.{kind}"
     if kind == "parquet":
@@ -69,7 +69,7 @@ def test_lists_whose_missing_numbers_are_nan_may_be_shorter(tmp_path, kind, widt
 )
 @pytest.mark.parametrize("width", [None, 3])
 def test_columns_of_csv_may_be_separated_by_another_character(tmp_path, name, between, said, width):
-    """Single values are read by estimator-inputs, arrays as JSON in quotes."""
+    """Single values are read by estimator-inputs, arrays as quoted JSON."""
     numbers = [[float(row)] * (width or 1) for row in range(6)]
     lines = [f"a{between}x", *(f'{row}{between}"{json.dumps(x if width else x[0])}"' for row, x in enumerate(numbers))]
     content = "\n".join([*lines, ""]).encode()
@@ -191,7 +191,7 @@ def test_texts_of_no_value_beside_arrays_of_csv(tmp_path):
 @pytest.mark.plugins
 @pytest.mark.parametrize("width", [None, 2])
 def test_texts_to_keep_are_those_of_the_file(tmp_path, width):
-    """Texts that mean no value mean it in inputs; a column to keep was emptied of them."""
+    """Texts that mean "no value" have this meaning only in inputs. A column to keep must not lose them."""
     numbers = ["NA", "1", "2"] if width is None else ['"[1,2]"', '"[3,4]"', '"[5,6]"']
     lines = [f"{x},{y},{k}" for x, y, k in zip(numbers, ["1", "NA", "3"], ["NA", '"null"', ""], strict=True)]
     (tmp_path / "rows.csv").write_text("\n".join(["x,y,k", *lines, ""]))
@@ -209,7 +209,7 @@ def lines_of(rows):
 
 
 def kept(path, *names):
-    """The columns of a file that go to the output beside the number "a"."""
+    """The columns of a file that are copied to the output together with the number "a"."""
     batches = list(read(path, Reading(inputs={"a": Feature((None,))}, batch_size=4, keep=names)))
     texts = {name: [text for batch in batches for text in batch.kept[name].tolist()] for name in names}
     return {name: [t.decode() if isinstance(t, bytes) else t for t in column] for name, column in texts.items()}
@@ -286,7 +286,7 @@ def test_rows_of_csv_with_arrays_have_a_field_a_column(tmp_path, content, messag
 
 
 def test_texts_beside_arrays_may_be_missing(tmp_path):
-    """As in rows of single values, and in lists of Parquet."""
+    """Texts may be missing, as in rows of single values and in lists of Parquet."""
     texts = [["a"], None, ["a", "b", "c"]]
     rows = [{"x": [1.0, 2.0], "t": text, "b": True} for text in texts]
     del rows[1]["t"]
@@ -315,7 +315,7 @@ def test_numbers_beside_arrays_of_csv_are_written_as_elsewhere(tmp_path, text, n
 @pytest.mark.parametrize("width", [None, 3])
 @pytest.mark.parametrize("kind", ["csv", "jsonl", "parquet"])
 def test_a_file_of_bad_rows_alone_does_not_end_a_scoring(tmp_path, caplog, kind, width, kept):
-    """The other files are scored, and the bad rows counted in the log."""
+    """The other files are scored, and the log counts the bad rows."""
     path = tmp_path / f"bad.{kind}"
     if kind == "parquet":
         missing = pa.array([None, None], pa.list_(pa.float32()) if width else pa.float32())
@@ -334,14 +334,14 @@ def test_a_file_of_bad_rows_alone_does_not_end_a_scoring(tmp_path, caplog, kind,
 
 @pytest.mark.plugins
 def test_rows_of_parquet_whose_lists_do_not_fit_are_skipped_as_others_are(tmp_path, caplog):
-    """Also where a whole batch is left out."""
+    """This holds even if a whole batch is skipped."""
     lists = [[1.0, 2.0], [3.0], [4.0, 5.0], [6.0], [7.0], [], [8.0, 9.0, 10.0], [11.0], [12.0, 13.0]]
     path = tmp_path / "rows.parquet"
     parquet.write_table(pa.table({"x": lists, "k": list("abcdefghi")}), path)
     reading = Reading(inputs={"x": Feature((None, 2))}, batch_size=4, skip_bad_rows=True, keep=("k",))
     batches = list(read(path, reading))
     assert [batch.arrays["x"].tolist() for batch in batches] == [[[1, 2], [4, 5]], [[12, 13]]]
-    assert [batch.first for batch in batches] == [0, 2]  # among the rows that could be read
+    assert [batch.first for batch in batches] == [0, 2]  # among the readable rows
     assert [batch.kept["k"].tolist() for batch in batches] == [[b"a", b"c"], [b"i"]]
     assert "row 1: column 'x' has 1 values, and the signature takes 2." in caplog.text
     assert f"Skipped 6 rows of {path} whose lists do not fit the signature." in caplog.text
@@ -352,7 +352,7 @@ def test_rows_of_parquet_whose_lists_do_not_fit_are_skipped_as_others_are(tmp_pa
 
 @pytest.mark.plugins
 def test_a_row_has_one_number_whoever_refuses_it(tmp_path):
-    """From 0, as in training. The readers of arrays and the signature counted from 1."""
+    """Rows count from 0, as in training, also in errors of array readers and of the signature."""
     parquet.write_table(pa.table({"x": pa.array([1.0, 2.0, None], pa.float32())}), tmp_path / "null.parquet")
     parquet.write_table(pa.table({"x": [[1.0, 2.0], [3.0, 4.0], [5.0]]}), tmp_path / "list.parquet")
     for name, shape in (("null.parquet", (None,)), ("list.parquet", (None, 2))):

@@ -1,4 +1,4 @@
-"""A running server: what it says, what it refuses, reload, limits, drain and metrics."""
+"""Tests of a running server: its answers, refusals, reload, limits, drain and metrics."""
 
 import concurrent.futures
 import gzip
@@ -55,7 +55,7 @@ def test_every_datatype_in_binary(server, name):
 
 
 def test_a_server_leaves_the_log_handlers_of_the_process_open():
-    """A configuration of logging closes them all, and absl's closes its stream, too."""
+    """A logging configuration closes all handlers, and absl's handler closes its stream, too."""
     closed = []
 
     class Watched(logging.StreamHandler):
@@ -180,14 +180,14 @@ def test_a_giant_body_of_unknown_length_is_cut_off(server):
         )
         assert connection.getresponse().status == 413
     except (BrokenPipeError, ConnectionResetError):
-        pass  # the server closed the connection while the rest was on its way
+        pass  # the server closed the connection before the rest arrived
     finally:
         connection.close()
     assert server.infer("echo_FP32", x=np.ones((1, 2), np.float32))[0] == 200
 
 
 def test_names_with_slashes_and_versions():
-    """Signatures of a MultiHead are called `head/predict`."""
+    """The signatures of a MultiHead are called `head/predict`."""
     with running({"m:head/predict": {"1": echo("float32"), "2": echo("float32")}}) as server:
         assert server.infer("m:head/predict", x=np.ones((1, 2), np.float32))[0] == 200
         assert server.infer("m:head/predict", version="1", x=np.ones((1, 2), np.float32))[0] == 200

@@ -1,4 +1,4 @@
-"""Reading ahead and writing behind: order, errors, bounds, and that nothing goes on after the end."""
+"""Tests of reading ahead and of writing in the background: order, errors, bounds, and no work after the end."""
 
 import threading
 
@@ -11,7 +11,7 @@ X = {"x": np.zeros(1)}
 
 
 def counted(count, made, fault=None):
-    """Numbers; notes each before it is given, and its end as None."""
+    """Yields numbers. Notes each before it is yielded, and the end as None."""
     try:
         for number in range(count):
             made.append(number)

@@ -1,4 +1,4 @@
-"""The end of `estimator serve`: requests in progress, requests that take too long, two signals."""
+"""Tests of the end of `estimator serve`: requests in progress, requests that take too long, two signals."""
 
 import concurrent.futures
 import json
@@ -20,7 +20,7 @@ pytestmark = needs_curl
 
 
 def model_fn(features, labels, mode):
-    """Counts to `n` in blocks, so that int32 has room for minutes: a request says how long it takes."""
+    """Counts to `n` in blocks, so that int32 suffices for minutes. Each request sets its own duration."""
     kernel = ec.get_variable("kernel", (), jax.nn.initializers.ones)
     start = features["n"].astype(jnp.float32) + 0 * kernel
 
@@ -35,7 +35,7 @@ def model_fn(features, labels, mode):
 
 @pytest.fixture(scope="module")
 def slow(tmp_path_factory):
-    """An export whose requests take as long as they say."""
+    """An export whose requests set their own duration."""
     folder = tmp_path_factory.mktemp("slow")
     config = ec.RunConfig(model_dir=str(folder / "model"), tf_random_seed=1)
     estimator = ec.Estimator(model_fn, config=config).train(lambda: [{"n": np.ones(4, np.int32)}], steps=1)
@@ -49,7 +49,7 @@ def ask(server, count):
 
 
 def asked(server, pool, seconds):
-    """A request that takes so long and is being answered."""
+    """A request of this duration that is in progress."""
     ask(server, PROBE)
     began = time.monotonic()
     ask(server, PROBE)
@@ -70,7 +70,7 @@ def pool():
 
 
 def test_a_slow_request_is_answered_and_the_exit_code_is_0(slow, pool):
-    """The signal comes twice at once, as from a terminal and from the program that has started the server."""
+    """The signal is sent twice at once, as by a terminal and by the program that started the server."""
     with serve(slow, 60) as server:
         waiting, count = asked(server, pool, 2)
         for one in (signal.SIGTERM, signal.SIGINT):
@@ -96,7 +96,7 @@ def test_a_request_that_takes_longer_than_the_drain_is_told_so_and_the_process_e
 
 
 def test_a_request_whose_body_does_not_come_within_the_drain_is_told_so(slow):
-    """No model runs, so nothing but the request says that something was lost."""
+    """No model runs, so only the error of the request shows that something was lost."""
     head = b"POST /v2/models/m/infer HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n\r\n"
     with serve(slow, 1) as server, socket.create_connection(("127.0.0.1", server.port), timeout=30) as client:
         client.sendall(head)

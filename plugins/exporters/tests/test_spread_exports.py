@@ -12,7 +12,7 @@ from plugins.exporters.tests.spread_exports import check, exported
     "name",
     [
         "eight devices",
-        # estimator-cluster
+        # needs estimator-cluster
         pytest.param("two processes", marks=[pytest.mark.plugins, pytest.mark.slow]),
     ],
 )

@@ -1,4 +1,4 @@
-"""The `stablehlo` format gives what the estimator gives, for any batch size, whatever the model is made of."""
+"""The `stablehlo` format returns what the estimator returns, for every batch size and every kind of model."""
 
 import json
 import logging
@@ -48,7 +48,7 @@ def test_inputs_are_checked_by_name_shape_dtype_and_range(export):
 
 
 def trace_twice(features, labels, mode):
-    """Refuses a symbolic batch size: it asks whether the batch is larger than one."""
+    """A model that refuses a symbolic batch size, because it checks whether the batch is larger than one."""
     spec = model_fn(features, labels, mode)
     if mode == ec.ModeKeys.PREDICT and features["x"].shape[0] > 1:
         return spec._replace(predictions={**spec.predictions, "logits": spec.predictions["logits"] * 1.0})
@@ -102,7 +102,7 @@ def test_a_mode_with_metrics_is_exported_for_any_batch_size(tmp_path, caplog, mo
 
 
 class Lengths:
-    """Text becomes its length."""
+    """Replaces text with its length."""
 
     name, version, files = "lengths", 1, {}
 
@@ -121,7 +121,7 @@ class Lengths:
 @pytest.mark.parametrize("bare", [True, False])
 @pytest.mark.parametrize("mode", [ec.ModeKeys.EVAL, ec.ModeKeys.TRAIN])
 def test_labels_and_features_that_are_text_go_through_the_transforms(tmp_path, mode, bare):
-    """The transform of labels takes no empty text, so an export can only try it on what the input gave."""
+    """The transform of labels rejects empty text, so an export can try it only on labels from the input."""
 
     def of_text(features, labels, mode):
         y = features["word"] * ec.get_variable("slope", ()) + features["x"].sum(axis=1)
@@ -164,7 +164,7 @@ def test_what_calls_back_is_refused_before_anything_is_written(tmp_path):
 
 
 def test_outputs_are_told_apart_from_the_batch_by_more_than_their_size(tmp_path):
-    """A constant output of two rows is no batch, though the sizes of some batches are two."""
+    """A constant output of two rows is not a batch, although some batches have two rows."""
 
     def with_table(features, labels, mode):
         spec = model_fn(features, labels, mode)
@@ -321,7 +321,7 @@ def test_an_export_is_read_back_once(estimator, tmp_path, monkeypatch):
     )
     path = estimator.export_saved_model(str(tmp_path / "exports"), receiver_fn)
     assert len(loads) == 1
-    assert not loads[0].exists()  # it had its temporary name
+    assert not loads[0].exists()  # the export was read under its temporary name
     assert ec.export.latest_export(tmp_path / "exports") == path
 
 

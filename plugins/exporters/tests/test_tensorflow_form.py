@@ -1,4 +1,4 @@
-"""The REST form of TensorFlow Serving: requests and answers as its documentation shows them."""
+"""Tests of the REST form of TensorFlow Serving: requests and answers are as in its documentation."""
 
 import base64
 import json
@@ -20,7 +20,7 @@ def half_plus_three():
 
 
 def several():
-    """The example of the documentation: three named inputs, which come back."""
+    """The example of the documentation: three named inputs, which are returned."""
     inputs = {"tag": TEXT, "signal": Feature((None, 5), "int32"), "sensor": Feature((None, 2, 2))}
     return function_model(lambda arrays: dict(arrays), inputs, inputs)
 
@@ -43,7 +43,7 @@ def regressor():
 
 
 def records():
-    """Takes serialized tf.Examples; gives the sum of the feature x, and the text of the feature t."""
+    """Takes serialized tf.Examples. Returns the sum of the feature x and the text of the feature t."""
 
     def run(arrays):
         parsed = [ec.export.example_class().FromString(one) for one in arrays["examples"].tolist()]
@@ -113,14 +113,14 @@ def test_requests_of_the_documentation(server, path, content, expected):
     assert ask(server, path, content) == (200, expected)
 
 
-@pytest.mark.plugins  # tf.Example is that of estimator-inputs
+@pytest.mark.plugins  # tf.Example is parsed by estimator-inputs
 def test_examples_become_records(server):
     content = {"context": {"t": "all"}, "examples": [{"x": [1.5, 2]}, {"x": 1.0, "z": {"b64": "/wA="}, "n": 3}]}
     assert ask(server, "records:regress", content) == (200, {"results": [3.5, 1.0]})
 
 
 def test_literals_are_read_and_strings_are_written(server):
-    """TensorFlow Serving takes `NaN`; it also writes it, which is no JSON."""
+    """TensorFlow Serving reads the literal `NaN`. It also writes it, which is not valid JSON."""
     status, _, answer = server.request("POST", "/v1/models/pairs:predict", b'{"instances": [[NaN, -Infinity]]}')
     assert (status, answer) == (200, {"predictions": [["NaN", "-Infinity"]]})
 

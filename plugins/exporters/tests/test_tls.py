@@ -1,4 +1,4 @@
-"""A renewal that meets files in change: the pair that was read together is the pair that is served."""
+"""A renewal reads files while they change. The key and the certificate that were read together are served."""
 
 import socket
 import ssl
@@ -12,7 +12,7 @@ pytestmark = needs_curl
 
 
 def handshake(context, authority):
-    """The certificate's subject as a client of this context sees it."""
+    """The subject of the certificate that a client of this context sees."""
     near, far = socket.socketpair()
     trusting = ssl.create_default_context(cafile=str(authority))
     trusting.check_hostname = False
@@ -40,7 +40,7 @@ def test_a_key_that_changes_while_a_certificate_is_renewed_ends_no_handshake(tmp
     def changes(self):
         def look():
             parts = self.read()
-            tls.key.write_bytes((tmp_path / "other.key").read_bytes())  # the next renewal, half of it
+            tls.key.write_bytes((tmp_path / "other.key").read_bytes())  # half of the next renewal
             return parts
 
         return look

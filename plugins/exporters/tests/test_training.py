@@ -1,4 +1,4 @@
-"""Exporters in train_and_evaluate: however training ends, in the background, in a named evaluation."""
+"""Tests of exporters in train_and_evaluate: every end of training, background exports, named evaluations."""
 
 import shutil
 import threading
@@ -77,7 +77,7 @@ def test_no_step_is_exported_twice_and_the_final_call_adds_nothing(tmp_path):
 
 @pytest.mark.parametrize("background", [False, True])
 def test_a_run_that_starts_anew_in_its_directory_is_exported_too(tmp_path, background):
-    """In a notebook, the exporters live on while the directory is deleted."""
+    """In a notebook, the exporters survive the deletion of the directory."""
     kept = [LatestExporter("latest", receiver_fn, background=background), FinalExporter("final", receiver_fn)]
     for _ in range(2):
         shutil.rmtree(tmp_path / "run", ignore_errors=True)
@@ -86,7 +86,7 @@ def test_a_run_that_starts_anew_in_its_directory_is_exported_too(tmp_path, backg
 
 
 def test_background_exports_hold_what_was_evaluated(tmp_path):
-    """The values are copied before training goes on; the directories appear when they are complete."""
+    """The values are copied before training continues. The directories appear when they are complete."""
     kept = {"front": LatestExporter("front", receiver_fn), "back": LatestExporter("back", receiver_fn, background=True)}
     _, (_, exports) = run(tmp_path, max_steps=6, exporters=list(kept.values()))
     hashes = {}

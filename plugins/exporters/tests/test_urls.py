@@ -1,4 +1,4 @@
-"""Exports, rows and scores at URLs: predict, exports and serve, as for directories of this machine."""
+"""Tests of exports, rows and scores at URLs: predict, exports and serve work as for local directories."""
 
 import asyncio
 import json
@@ -117,13 +117,13 @@ def test_a_store_that_cannot_be_read_for_a_while_ends_nothing(store, caplog):
 
 @needs_estimator_storage
 def test_beside_damaged_exports_of_a_url_the_good_ones_are_brought_once(store, caplog, monkeypatch):
-    """A model beside it that has no damaged ones shares the copy of the URL."""
+    """A model from the same URL without damaged exports shares the copy of the URL."""
     brought: list[str] = []
     bring = Mirror._bring
     monkeypatch.setattr(Mirror, "_bring", lambda *arguments: brought.append(str(arguments[1])) or bring(*arguments))
     shutil.copytree(store / "final", store / "best")
     folder = store / "final"
-    for number in (FIRST - 1, FIRST):  # of another URL, which holds one
+    for number in (FIRST - 1, FIRST):  # of another URL, which has one model
         shutil.copytree(folder / str(FIRST), store.parent / "other" / "far" / str(number))
 
     async def served():

@@ -1,4 +1,4 @@
-"""A server that can do nothing but answer, by asyncio alone: what it is late, the machine is late.
+"""A server of plain asyncio that only answers. Its delays are the delays of the machine.
 
 `python bare.py` prints its port; it ends with its standard input.
 """

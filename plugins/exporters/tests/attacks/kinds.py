@@ -1,4 +1,4 @@
-"""Attacks as functions of a server: each takes some seconds and leaves nothing open."""
+"""Attacks as functions of a server. Each takes a few seconds and leaves no connection open."""
 
 import contextlib
 import gzip
@@ -9,13 +9,13 @@ MEGABYTE = 2**20
 
 
 def post(path, body, *headers):
-    """A request in the bytes of HTTP."""
+    """A POST request as the bytes of HTTP."""
     lines = [f"POST {path} HTTP/1.1", "Host: x", f"Content-Length: {len(body)}", *headers]
     return "\r\n".join(lines).encode() + b"\r\n\r\n" + body
 
 
 def tensor(values, count):
-    """A request of `count` values in JSON, of two columns."""
+    """A request of `count` values in JSON, in two columns."""
     head = f'{{"inputs":[{{"name":"x","datatype":"FP32","shape":[{count // 2},2],"data":['
     return head.encode() + values + b"]}]}"
 
@@ -55,7 +55,7 @@ def trailers(server):
 
 
 def slow(server):
-    """100 heads that come byte by byte."""
+    """100 heads that arrive byte by byte."""
     with contextlib.ExitStack() as opened:
         connections = [opened.enter_context(server.connect()) for _ in range(100)]
         for letter in b"POST /v2/models/echo/infer HTTP/1.1":
@@ -66,7 +66,7 @@ def slow(server):
 
 
 def taking_nothing(server):
-    """Answers of 8 MB that nobody takes."""
+    """Requests for answers of 8 MB that the client does not read."""
     body = tensor(b"1,2", 2)[:-1] + b',"parameters":{"binary_data_output":true}}'
     with contextlib.ExitStack() as opened:
         for _ in range(8):

@@ -2,7 +2,7 @@
 
 Prints requests by kind, how often the server said that it is busy, and how much memory it held beyond the budget. It
 prints the 99th percentile of its answers to "are you alive" beside that of a bare server of asyncio, and the load of
-the machine. Ends with 1 where a good request was not answered once and right, or a limit was broken.
+the machine. Exits with 1 if a good request was not answered exactly once and correctly, or if a limit was broken.
 """
 
 import collections
@@ -24,7 +24,7 @@ CLIENTS = 8
 
 
 class Counts:
-    """What clients saw."""
+    """The counts that the clients collect."""
 
     def __init__(self):
         self.done, self.busy, self.faults = collections.Counter(), 0, []
@@ -44,7 +44,7 @@ def client(server, numbers, counts):
                     break
                 answer = connection.getresponse()
                 status, content = answer.status, answer.read()
-                if expected == 413:  # the rest of its body would be waited for
+                if expected == 413:  # otherwise the server would wait for the rest of its body
                     connection.close()
                 if status not in (429, 503):
                     break
@@ -59,7 +59,7 @@ def client(server, numbers, counts):
 
 
 def answered(server, model):
-    """How many requests of a model the server has answered with 200, as it counts itself."""
+    """The number of requests of a model that the server has answered with 200, according to its own counter."""
     connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=120)
     connection.request("GET", "/metrics")
     text = connection.getresponse().read().decode()
@@ -68,7 +68,7 @@ def answered(server, model):
 
 
 def twice(server, done):
-    """Good requests that were answered more than once, or never; of cancelled ones, none or one answer is right."""
+    """The good requests that were answered twice or never. A cancelled one may have one answer or none."""
     good = sum(done[name] for name in OF_ECHO)
     beyond = answered(server, "echo") - good
     return max(beyond - done["cancelled"], -beyond, 0) + abs(answered(server, "text") - done["text"])
@@ -83,7 +83,7 @@ def attacking(server, until, made):
 
 
 def run(requests):
-    """The figures of one run, by name."""
+    """The figures of one run by name."""
     counts, made, over = Counts(), collections.Counter(), threading.Event()
     began, load = time.monotonic(), os.getloadavg()[0]
     with serving(memory_bytes=BUDGET, body_seconds=5) as server, bare() as control, probed(server, control) as times:
@@ -126,7 +126,7 @@ def ms(times, part):
 
 
 def broken(found):
-    """Which limits a run broke."""
+    """The limits that a run broke."""
     attacked, alone = found["liveness p99, ms: attacked, bare asyncio beside it"]
     late = attacked - alone
     said = [f"liveness is {late:.0f} ms later than that of a bare server"] if late >= IN_TIME * 1e3 else []

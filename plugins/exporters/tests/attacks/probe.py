@@ -1,4 +1,4 @@
-"""Asks servers in turn whether they live: `python probe.py PORT...`, until its standard input ends.
+"""Sends servers health requests in turn: `python probe.py PORT...`, until its standard input ends.
 
 Prints JSON: the seconds that each answer took, by port. One thread asks, with connections of its own.
 """

@@ -1,4 +1,4 @@
-"""An attacked server, an idle one beside it, and what a probe saw of both."""
+"""An attacked server, an idle server for comparison, and a probe that measures the answering times of both."""
 
 import contextlib
 import json
@@ -20,24 +20,24 @@ class Attacked:
         self.before = self.memory("VmRSS")
 
     def memory(self, what="VmHWM"):
-        """Bytes that the process holds now (VmRSS), or held at most (VmHWM)."""
+        """The bytes that the process holds now (VmRSS), or has held at most (VmHWM)."""
         lines = Path(f"/proc/{self.process.pid}/status").read_text().splitlines()
         (line,) = (line for line in lines if line.startswith(f"{what}:"))
         return int(line.split()[1]) * 1024
 
     @property
     def grown(self):
-        """Bytes that it held at most beyond what it held before it was asked anything."""
+        """The largest number of bytes that the process held, minus what it held before the first request."""
         return self.memory() - self.before
 
     def connect(self, seconds=60):
-        """A connection to it."""
+        """A connection to the server."""
         return socket.create_connection(("127.0.0.1", self.port), timeout=seconds)
 
 
 @contextlib.contextmanager
 def child(*command):
-    """A Python process; it ends when its input does."""
+    """A Python process. It ends when its standard input ends."""
     sources = [str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sources)}
     pipe = subprocess.PIPE
@@ -50,7 +50,7 @@ def child(*command):
 
 @contextlib.contextmanager
 def serving(*sources, **limits):
-    """A server of its own, with models of sources beside those that are attacked."""
+    """A server process. It serves the models of the sources in addition to the attacked models."""
     with child(str(HERE / "serve.py"), json.dumps(limits), *sources) as process:
         yield Attacked(process, int(process.stdout.readline()))
 
@@ -64,7 +64,7 @@ def bare():
 
 @contextlib.contextmanager
 def probed(*servers):
-    """Yields a list; the answering times of each server, sorted, are in it afterwards."""
+    """Yields a list. After the block it contains the sorted answering times of each server."""
     found = []
     with child(str(HERE / "probe.py"), *(str(server.port) for server in servers)) as process:
         assert process.stdout.readline() == "ready\n"
@@ -75,5 +75,5 @@ def probed(*servers):
 
 
 def quantile(times, part):
-    """The value below which a part of sorted times lies."""
+    """The value below which the given part of the sorted times lies."""
     return times[min(len(times) - 1, int(part * len(times)))]

@@ -1,4 +1,4 @@
-"""A server's models exchanged again and again: `python -m plugins.exporters.tests.attacks.reloading DIRECTORY COUNT`.
+"""Replaces a server's models repeatedly: `python -m plugins.exporters.tests.attacks.reloading DIRECTORY COUNT`.
 
 DIRECTORY holds one export. Prints JSON: by how many MB the process has grown since reload 20, and how many programs of
 exports it holds at the end, while one version is served.
@@ -21,7 +21,7 @@ FIRST, SETTLED, SIZES = 1_700_000_000, 20, (1, 2)
 
 
 def megabytes():
-    """What the process holds now."""
+    """The megabytes that the process holds now."""
     lines = Path("/proc/self/status").read_text().splitlines()
     (line,) = (line for line in lines if line.startswith("VmRSS:"))
     return int(line.split()[1]) / 1024

@@ -1,4 +1,4 @@
-"""The kinds of requests: good ones with the answer that is right, wrong ones, slow, oversized and cancelled ones.
+"""The kinds of requests: good ones with their correct answer, wrong, slow, oversized and cancelled ones.
 
 Each is a function of a number that its answer holds. It returns the path, the body, the headers, what is right (a
 status, or a check of the body of a 200), and how it is sent.
@@ -51,7 +51,7 @@ def tensorflow(number):
 
 
 def slow(number):
-    """A good one, whose body comes in pieces."""
+    """A good request whose body is sent in pieces."""
     path, body, headers, right = as_json(number)
     size = -(-len(body) // PIECES)
 
@@ -72,12 +72,12 @@ def unknown(number):
 
 
 def oversized(number):
-    """Told so by its length; what it sends of its body is its number."""
+    """A request whose Content-Length is too large. The bytes of the body that it sends contain its number."""
     return "/v2/models/echo/infer", b"%d" % number, {**JSON_HEAD, "Content-Length": str(TOO_LONG)}, 413
 
 
 def cancelled(number):
-    """The client goes away: after a part of the body, or after all of it."""
+    """A request whose client closes the connection after a part of the body, or after all of it."""
     path, body, headers, _ = as_json(number)
     sent = body[: len(body) // 2] if number % 2 else body
     return path, sent, {**headers, "Content-Length": str(len(body))}, CANCELLED
@@ -85,5 +85,5 @@ def cancelled(number):
 
 GOOD = (as_json, compressed, binary, text, tensorflow, slow)
 KINDS = (as_json, compressed, binary, text, tensorflow, slow, wrong, unknown, oversized, cancelled)
-# Kinds that the model "echo" answers with 200.
+# The kinds that the model "echo" answers with 200.
 OF_ECHO = ("as_json", "compressed", "binary", "tensorflow", "slow")

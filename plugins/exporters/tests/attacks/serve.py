@@ -1,6 +1,6 @@
 """A server process that a test attacks: `python serve.py LIMITS [NAME=DIRECTORY...]` prints its port.
 
-It ends with its standard input. DIRECTORY holds exports that are served beside models that are functions.
+It ends when its standard input ends. DIRECTORY holds exports that are served beside models that are functions.
 """
 
 import json
@@ -25,7 +25,7 @@ if __name__ == "__main__":
     models = {"echo": {"1": echo("float32")}, "text": {"1": echo("string", (None,))}}
     large = function_model(wide, {"x": Feature((None, 2))}, {"y": Feature((None, WIDE))})
     models["wide"] = {"1": large}
-    sys.setswitchinterval(2e-4)  # as `serve` does, and the next line
+    sys.setswitchinterval(2e-4)  # as `serve` does. The next line does, too.
     return_large_memory()
     with running(models, sources_of(sys.argv[2:]), Limits(**json.loads(sys.argv[1]))) as server:
         print(server.port, flush=True)

@@ -1,4 +1,4 @@
-"""`estimator predict --on ray|beam` beside the local command: `nox -s scoring_engines`."""
+"""Compares `estimator predict --on ray|beam` with the local command: `nox -s scoring_engines`."""
 
 import json
 import os
@@ -26,7 +26,7 @@ from estimator_exporters.scoring.on_beam import LOCAL_RUNNER
 from estimator_exporters.scoring.run import Job, score_files
 from plugins.exporters.tests.engines.killing import killing
 
-pytestmark = pytest.mark.filterwarnings("default")  # Ray and Beam use what their libraries call deprecated
+pytestmark = pytest.mark.filterwarnings("default")  # Ray and Beam use deprecated functions of their libraries
 ROWS, BATCH = 1000, 16
 ENGINES = {
     "ray": ray_engine(workers=2),
@@ -53,7 +53,7 @@ def cluster():
 
 @pytest.fixture(scope="module")
 def export(tmp_path_factory):
-    """An export whose training made 7 of an empty `b`, and left bad rows out."""
+    """An export whose training replaced an empty `b` with 7 and skipped bad rows."""
     folder = tmp_path_factory.mktemp("model")
     config = ec.RunConfig(model_dir=str(folder / "model"), tf_random_seed=1)
     batch = {name: np.ones(4, np.float32) for name in "ab"}
@@ -66,7 +66,7 @@ def export(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def files(tmp_path_factory):
-    """Three files: a table, one with an empty number and a bad row, and one with a few rows."""
+    """Three files: a table, a table with an empty number and a bad row, and a table with a few rows."""
     folder = tmp_path_factory.mktemp("rows")
     a = np.random.default_rng(0).normal(size=ROWS)
     ids = [f"r{number}" for number in range(ROWS)]
@@ -168,7 +168,7 @@ def test_the_library_form_on_beam(export):
 
 
 def test_a_killed_worker_of_beam_leaves_no_output_and_the_next_run_writes_each_row_once(export, files, tmp_path):
-    """Beam's local runner does not start a lost worker again, as its distributed ones do; the output is not written."""
+    """No output is written. Beam's local runner does not restart a lost worker, as distributed runners do."""
     score_files(job(export, files, tmp_path / "local.csv"))
     program = (
         "import sys; from plugins.exporters.tests.engines.killing import killing; "

@@ -1,4 +1,4 @@
-"""A plan whose first process kills itself once, in the middle of its work."""
+"""A plan whose first process kills itself once in the middle of its work."""
 
 import os
 import signal
@@ -12,7 +12,7 @@ BEFORE = 3
 
 @dataclass(frozen=True, kw_only=True)
 class KillingPlan(Plan):
-    """As a plan; `marker` is the file that tells that somebody has died."""
+    """A plan that kills its process once. The file `marker` records that this has happened."""
 
     marker: str
 
@@ -33,7 +33,7 @@ class KillingPlan(Plan):
 
 
 def killing(engine, marker):
-    """The engine, one of whose workers dies."""
+    """The engine with a worker that dies."""
 
     def killed(plan, signature, patterns):
         fields = {name: getattr(plan, name) for name in ("export", "signature", "reading")}

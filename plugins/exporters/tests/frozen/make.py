@@ -1,4 +1,4 @@
-"""Makes the export that later versions must keep reading: `python make.py`, once for a format version."""
+"""Makes the export that later versions must be able to read: `python make.py`, once per format version."""
 
 import json
 from pathlib import Path
@@ -44,7 +44,7 @@ def main():
     )
     directory = HERE / "stablehlo_1"
     directory.mkdir()
-    with without_paths():  # as around every `write` of an export
+    with without_paths():  # as for every `write` of an export
         StableHLOFormat().write(request, directory)
     asset.unlink()
     outputs = StableHLOFormat().load(directory).signatures["serving_default"](**INPUTS)

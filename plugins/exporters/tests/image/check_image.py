@@ -1,4 +1,4 @@
-"""examples/serving: the Dockerfile's lines run in an empty environment, the manifests fit their schemas.
+"""Checks of examples/serving: the Dockerfile's lines run in an empty environment, the manifests fit their schemas.
 
 `nox -s serving_image` runs it; PIP_FIND_LINKS names the folder with the wheels of this checkout.
 """
@@ -29,7 +29,7 @@ pytestmark = pytest.mark.timeout(1800)  # the RUN lines install jax
 
 
 def instructions(kind):
-    """What stands behind the lines of a kind, continued lines joined."""
+    """The arguments of the lines of one kind. Continued lines are joined."""
     text = (EXAMPLES / "Dockerfile").read_text().replace("\\\n", " ")
     return [line.removeprefix(kind).strip() for line in text.splitlines() if line.startswith(f"{kind} ")]
 
@@ -42,7 +42,7 @@ def free_port():
 
 @pytest.fixture(scope="module")
 def empty(tmp_path_factory):
-    """The variables of a shell in which the RUN lines have run, with a new Python and nothing else."""
+    """The variables of a shell in which the RUN lines have run, with a new Python and without other packages."""
     folder = tmp_path_factory.mktemp("image")
     subprocess.run([sys.executable, "-m", "venv", str(folder / "python")], check=True)
     passed = {
@@ -113,7 +113,7 @@ def objects(name):
 
 
 def pod_of(runtime):
-    """A ServingRuntime as the Pod that KServe makes of it."""
+    """The Pod that KServe makes of a ServingRuntime."""
     spec = {"containers": copy.deepcopy(runtime["spec"]["containers"])}
     return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "x"}, "spec": spec}
 
@@ -134,7 +134,7 @@ def test_a_wrong_field_is_found():
 
 
 def test_the_manifests_call_the_server_as_its_command_takes_it(empty):
-    """The arguments of the manifests and of the Dockerfile are known to the installed command."""
+    """The installed command accepts the arguments in the manifests and in the Dockerfile."""
     known = subprocess.run(
         ["estimator", "serve", "--help"], env=empty, capture_output=True, text=True, check=True
     ).stdout

@@ -1,4 +1,4 @@
-"""MLflow logs, loads and serves exports, where it is installed: `nox -s mlflow_flavor`."""
+"""MLflow logs, loads and serves exports. Needs MLflow: `nox -s mlflow_flavor`."""
 
 import json
 import os
@@ -20,7 +20,7 @@ from estimator_core.errors import ArgumentError
 from estimator_exporters import log_mlflow_model, save_mlflow_model
 from plugins.exporters.tests.small_model import receiver_fn, rows, trained
 
-pytestmark = pytest.mark.filterwarnings("default")  # MLflow's own libraries warn each other
+pytestmark = pytest.mark.filterwarnings("default")  # MLflow's own dependencies warn about each other
 
 
 @pytest.fixture(scope="module")
@@ -33,7 +33,7 @@ def store(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def table_export(tmp_path_factory):
-    """Two columns, one with text; training made 7 of an empty `b`."""
+    """An export with two columns, one of them text. Its training replaced an empty `b` with 7."""
 
     def model_fn(features, labels, mode):
         weight = ec.get_variable("weight", (), lambda key, shape, dtype: np.full(shape, 2, dtype))

@@ -1,4 +1,4 @@
-"""Reads exports with onnxruntime alone: `python check_onnx.py DIRECTORY`."""
+"""Reads exports with onnxruntime only: `python check_onnx.py DIRECTORY`."""
 
 import json
 import sys
@@ -17,7 +17,7 @@ def load(path):
 
 
 def check_raw(folder):
-    """Raw strings into the graph that holds the host part."""
+    """Feeds raw strings to the graph that contains the host part."""
     path = folder / (folder / "path.txt").read_text()
     described = json.loads((path / "manifest.json").read_text())["raw_signatures"]["predict"]
     session = onnxruntime.InferenceSession(str(path / described["program"]), providers=["CPUExecutionProvider"])

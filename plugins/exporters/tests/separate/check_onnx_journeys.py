@@ -1,4 +1,4 @@
-"""Reads exports of canned models with onnxruntime alone: `python check_onnx_journeys.py DIRECTORY`."""
+"""Reads exports of canned models with onnxruntime only: `python check_onnx_journeys.py DIRECTORY`."""
 
 import json
 import sys

@@ -1,6 +1,7 @@
-"""`estimator-exporters[onnx]` beside a new orbax-checkpoint, by pip and by uv: `python check_resolution.py WHEELS`.
+"""Checks that pip and uv install `estimator-exporters[onnx]` with a new orbax-checkpoint.
 
-Both resolvers must choose a jax2onnx of this year: one that is newer than the newest that was there when it began.
+Run as `python check_resolution.py WHEELS`. Both resolvers must choose a jax2onnx of this year: a version that is newer
+than the newest one at the start of the year.
 """
 
 import json
@@ -20,7 +21,7 @@ def version(text):
 
 
 def by_uv(*requirements, **options):
-    """What uv chooses, by name."""
+    """The versions that uv chooses, by name."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "requirements.in")
         path.write_text("\n".join(requirements))
@@ -31,7 +32,7 @@ def by_uv(*requirements, **options):
 
 
 def by_pip(*requirements, wheels):
-    """What pip chooses, by name."""
+    """The versions that pip chooses, by name."""
     command = [sys.executable, "-m", "pip", "install", "--dry-run", "--quiet", "--ignore-installed", "--report", "-"]
     found = subprocess.run(
         [*command, "--find-links", wheels, *requirements], capture_output=True, text=True, check=True

@@ -1,4 +1,4 @@
-"""Reads exports with TensorFlow alone: `python check_saved_model.py DIRECTORY`."""
+"""Reads exports with TensorFlow only: `python check_saved_model.py DIRECTORY`."""
 
 import sys
 
@@ -11,7 +11,7 @@ def load(path):
     signature = module.signatures["serving_default"]
 
     def run(**inputs):
-        assert module is not None  # its variables live as long as it does
+        assert module is not None  # its variables exist only while it exists
         outputs = signature(**{name: tf.constant(value) for name, value in inputs.items()})
         return {name: value.numpy() for name, value in outputs.items()}
 

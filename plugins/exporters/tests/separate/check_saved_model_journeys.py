@@ -1,4 +1,4 @@
-"""Reads exports of canned models with TensorFlow alone: `python check_saved_model_journeys.py DIRECTORY`."""
+"""Reads exports of canned models with TensorFlow only: `python check_saved_model_journeys.py DIRECTORY`."""
 
 import base64
 import subprocess
@@ -15,7 +15,7 @@ COMMAND = Path(sys.executable).with_name("saved_model_cli")
 
 
 def rows(folder, kind):
-    """The tensors of a request by the name that the predict signature gives them."""
+    """The tensors of a request, by their names in the predict signature."""
     requests = journeys.written(folder, "requests")
     if kind == "examples":
         return {"examples": tf.constant([base64.b64decode(record) for record in requests["examples"]])}
@@ -36,7 +36,7 @@ def check(folder):
 
 
 def check_default(folder, path, expected):
-    """Who classifies or regresses takes records as "inputs", gives names of classes, and has the method's name."""
+    """Checks the default signature: it takes records as "inputs", returns class names, and has its method's name."""
     signature = tf.saved_model.load(str(folder / path)).signatures["serving_default"]
     found = signature(inputs=rows(folder, "examples")["examples"])
     shown = tool("show", folder / path, "--signature_def", "serving_default")
@@ -52,7 +52,7 @@ def check_default(folder, path, expected):
 
 
 def check_command(folder):
-    """What a user of TensorFlow types."""
+    """Runs the command that a user of TensorFlow types."""
     path = folder / journeys.written(folder, "paths")["examples"]
     example = (
         '{"age":[31.0],"sex":["male"],"port":["Cherbourg"],"ticket":[7],"tags":["crew","band"],"weights":[0.5,1.0]}'

@@ -1,4 +1,4 @@
-"""Reads exports by the recipe of docs/export.md: `python check_stablehlo.py DIRECTORY DOCUMENT`."""
+"""Reads exports with the recipe in docs/export.md: `python check_stablehlo.py DIRECTORY DOCUMENT`."""
 
 import re
 import sys

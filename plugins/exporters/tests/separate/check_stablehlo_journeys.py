@@ -1,6 +1,7 @@
-"""Runs bundles of canned models with jax alone: `python check_stablehlo_journeys.py DIRECTORY`.
+"""Runs bundles of canned models with jax only: `python check_stablehlo_journeys.py DIRECTORY`.
 
-A bundle holds the compiled function; its host part is Python of ours. So it is given what that made of the same rows.
+A bundle contains the compiled function, and its host part is Python code of this project. So the check passes the
+arrays that the host part made from the same rows.
 """
 
 import json

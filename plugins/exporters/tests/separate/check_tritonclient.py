@@ -1,8 +1,7 @@
-"""Talks to a running server with tritonclient[http]: `python check_tritonclient.py HOST:PORT`.
+"""Sends requests to a running server with tritonclient[http]: `python check_tritonclient.py HOST:PORT`.
 
-The server serves the models `echo_FP32`, `echo_INT64`, ...: each gives its input "x", of shape [-1, 2], as its output
-"y". It runs
-in an environment of its own, since tritonclient wants other versions of numpy than jax.
+The server serves the models `echo_FP32`, `echo_INT64`, ...: each returns its input "x", of shape [-1, 2], as its output
+"y". The script runs in a separate environment, because tritonclient needs other versions of numpy than jax.
 """
 
 import sys

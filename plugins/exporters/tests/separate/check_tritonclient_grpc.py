@@ -1,6 +1,6 @@
-"""Talks to a running server with tritonclient[grpc]: `python check_tritonclient_grpc.py HOST:PORT`.
+"""Sends requests to a running server with tritonclient[grpc]: `python check_tritonclient_grpc.py HOST:PORT`.
 
-The server is that of `check_tritonclient.py`.
+The server is the one that `check_tritonclient.py` describes.
 """
 
 import sys

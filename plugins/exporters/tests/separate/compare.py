@@ -1,4 +1,4 @@
-"""Reads exports in an environment without this framework; needs numpy only, and what reads the format.
+"""Reads exports in an environment without this framework. Needs only numpy and a reader of the format.
 
 `check(directory, load)` calls `load(path_of_export) -> function(**inputs) -> outputs by name` for every model that
 `write_exports.py` has written, and compares with what the estimator predicted.
@@ -14,7 +14,7 @@ TOLERANCE = 1e-5
 
 
 def refuse_installed(absent):
-    """An environment that has what a reader is to do without proves nothing."""
+    """Fails if the environment contains a package that readers must not need. A check would then prove nothing."""
     found = [name for name in absent if importlib.util.find_spec(name) is not None]
     assert not found, f"this environment was to lack {found}"
 

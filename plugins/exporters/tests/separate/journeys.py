@@ -1,4 +1,4 @@
-"""What the checks of journeys share: rows that a client sends, and how its answers are compared."""
+"""Shared functions of the journey checks: the rows that a client sends, and the comparison of the answers."""
 
 import json
 from pathlib import Path
@@ -10,24 +10,27 @@ MODELS = 8
 
 
 def folders(directory):
-    """A folder a model."""
+    """The folder of each model."""
     found = sorted(path.parent for path in Path(directory).glob("*/paths.json"))
     assert len(found) == MODELS, found
     return found
 
 
 def written(folder, what):
-    """What `write_journeys.py` has written of a model."""
+    """The content that `write_journeys.py` has written for a model."""
     return json.loads((folder / f"{what}.json").read_text())
 
 
 def texts(value):
-    """Text as str, whatever a reader makes of it."""
+    """Text as str, whatever type the reader returns."""
     return np.vectorize(lambda item: item.decode() if isinstance(item, bytes) else str(item))(value).tolist()
 
 
 def agree(found, folder, kind):
-    """Refuses outputs that are not what the estimator predicted: text is equal, numbers within the tolerance."""
+    """Refuses outputs that differ from the predictions of the estimator.
+
+    Text must be equal, numbers within the tolerance.
+    """
     expected, where, greatest = written(folder, "expected"), (folder.name, kind), 0.0
     assert set(found) == set(expected), (where, sorted(found), sorted(expected))
     for name, wanted in expected.items():

@@ -1,6 +1,6 @@
 """The models whose exports are read in environments without this framework: `MODELS[name]() -> (model_fn, inputs)`.
 
-`inputs(batch)` gives features; all have outputs of several kinds, and none needs data.
+`inputs(batch)` returns features. All models have outputs of several kinds, and none needs data.
 """
 
 import jax
@@ -23,7 +23,7 @@ def raw_variables(features, labels, mode):
 
 
 class Convolutions(nnx.Module):
-    """A small convolutional network with a pooling, batch normalization and dropout."""
+    """A small convolutional network with pooling, batch normalization and dropout."""
 
     def __init__(self, rngs):
         self.convolution = nnx.Conv(1, 4, (3, 3), rngs=rngs)
@@ -44,7 +44,7 @@ def flax(features, labels, mode):
 
 
 def multi_head(features, labels, mode):
-    """A trunk under two heads with a signature each; one of them classifies."""
+    """A trunk with two heads, each with its own signature. One of them classifies."""
     trunk = nnx.relu(ec.module(lambda rngs: nnx.Linear(8, 16, rngs=rngs), name="trunk")(features["x"]))
     price = ec.module(lambda rngs: nnx.Linear(16, 1, rngs=rngs), name="price")(trunk)
     scores = jax.nn.softmax(ec.module(lambda rngs: nnx.Linear(16, 3, rngs=rngs), name="kind")(trunk))

@@ -1,4 +1,4 @@
-"""A classifier of raw strings and numbers, whose ONNX export takes what clients send."""
+"""A classifier of raw strings and numbers. Its ONNX export takes the raw rows of clients."""
 
 from pathlib import Path
 
@@ -44,7 +44,7 @@ def rows(count):
 
 
 def classifier(wide=WIDE, deep=DEEP):
-    """Trained for three steps."""
+    """A classifier that is trained for three steps."""
     made = tab.DNNLinearCombinedClassifier(
         linear_feature_columns=list(wide),
         dnn_feature_columns=list(deep),
@@ -59,13 +59,13 @@ def classifier(wide=WIDE, deep=DEEP):
 
 
 def export(estimator, folder, sent=None):
-    """The path of its ONNX export."""
+    """The path of the classifier's ONNX export."""
     receiver = ec.export.build_raw_serving_input_receiver_fn(SENT if sent is None else sent)
     return Path(estimator.export_saved_model(str(folder), receiver, format="onnx"))
 
 
 def write(folder):
-    """An export, a batch of raw rows, and what the estimator predicts, for an environment without this framework."""
+    """Writes an export, a batch of raw rows and the predictions, for an environment without this framework."""
     estimator = classifier()
     path = export(estimator, folder / "export")
     (folder / "path.txt").write_text(str(path.relative_to(folder)))

@@ -1,6 +1,7 @@
-"""Serves a model for every datatype, which gives what it takes, to a client: `python serve_echo.py FORM CLIENT...`.
+"""Serves one model per datatype, which returns its inputs, to a client: `python serve_echo.py FORM CLIENT...`.
 
-FORM is http or grpc. The client is a command that gets the address as its last argument; its exit status is ours.
+FORM is http or grpc. The client is a command. It receives the address as its last argument, and this script exits with
+its exit status.
 """
 
 import os
@@ -12,7 +13,7 @@ from plugins.exporters.tests.live_server import echo, nothing, running
 
 
 def by_grpc(ports):
-    """Serves by gRPC as well; the port comes into the list."""
+    """Serves by gRPC as well, and appends the port to the list."""
     from estimator_exporters.serving.grpc_server import grpc_serving
 
     return lambda engine: grpc_serving(engine, "127.0.0.1", 0, None, ports.append)

@@ -1,4 +1,4 @@
-"""The `onnx` format, in an environment with jax2onnx and onnxruntime."""
+"""Tests of the `onnx` format, in an environment with jax2onnx and onnxruntime."""
 
 import jax
 import jax.numpy as jnp
@@ -50,7 +50,7 @@ def test_integers_that_the_graph_would_wrap_are_refused(tmp_path):
 @pytest.mark.parametrize("padding", ["VALID", "SAME"])
 @pytest.mark.parametrize(("operation", "start"), [(lax.max, -jnp.inf), (lax.add, 0.0)])
 def test_poolings_of_images(tmp_path, operation, start, padding):
-    """onnxruntime pools over three dimensions; the converter would ask for four."""
+    """onnxruntime pools over three dimensions, but the converter would need four."""
     function = pooled(operation, start, padding)
     out = jax.eval_shape(function, jax.ShapeDtypeStruct((1, 6, 7, 3), "float32")).shape
     OnnxFormat().write(request(function, (None, 6, 7, 3), out=(None, *out[1:])), tmp_path)
@@ -68,7 +68,7 @@ def test_the_branch_of_the_processor_is_taken(tmp_path):
 
 
 def test_a_model_that_gives_what_it_takes(tmp_path):
-    """Nothing of it is converted; the file is of a version that onnxruntime 1.20 reads all the same."""
+    """Nothing of the model is converted. The file still has a version that onnxruntime 1.20 reads."""
     OnnxFormat().write(request(lambda x: x, (None, 2), out=(None, 2)), tmp_path)
     assert onnx.load(str(tmp_path / "graphs" / "0.onnx")).ir_version == 10
     found = OnnxFormat().load(tmp_path).signatures["serving_default"](x=np.ones((4, 2), np.float32))["y"]

@@ -1,4 +1,4 @@
-"""The `onnx` format after runs on several devices and in several processes."""
+"""Tests of the `onnx` format after runs on several devices and in several processes."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""ONNX graphs with the host part inside: raw strings in, class names out; what they cannot hold is refused by name."""
+"""Tests of ONNX graphs with the host part inside, from raw strings to class names, and of refused host parts."""
 
 import importlib.util
 import json
@@ -147,7 +147,7 @@ def test_tf_examples_are_refused_by_name(tmp_path):
 
 
 def run(operations, outputs, values):
-    """The values of a program of one example each; what numpy has as objects is text."""
+    """The values of a program of one example each. numpy arrays of objects are text."""
     import onnx
 
     nodes = Nodes()
@@ -175,7 +175,7 @@ def run(operations, outputs, values):
 
 
 def test_single_operations():
-    """Every operation by hand, places without a value among them."""
+    """Every operation by itself, on values that include missing ones."""
     text = np.array([["b", ""], ["?", "a"]], object)
     whole = np.array([[7, -1], [2, 0]])
     number = np.array([[0.5, np.nan], [-1.0, 2.0]], np.float32)
@@ -243,7 +243,7 @@ def test_fingerprints_of_text_of_every_length_are_those_of_the_columns():
 
 
 def test_a_reader_with_another_hash_fails_and_says_what_to_install(monkeypatch):
-    """Versions from 0.15 on answer, but with another hash; here, the known answer is another one."""
+    """Versions from 0.15 on answer, but with another hash. Here, the known answer is changed instead."""
     monkeypatch.setattr("estimator_exporters.onnx.hashes._KNOWN", (b"Fingerprint64", 1))
     operation = HashBucket(input="text", output="bucket", buckets=9)
     with pytest.raises(Exception, match=re.escape(f"install {PACKAGE}")):

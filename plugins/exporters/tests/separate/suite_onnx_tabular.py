@@ -1,4 +1,4 @@
-"""Every canned tabular model leaves as ONNX: each output of each signature is what the estimator gives."""
+"""Every canned tabular model can be exported as ONNX. Each output of each signature equals the estimator's."""
 
 import functools
 import tempfile
@@ -17,7 +17,7 @@ SCORES = ["scores", "classes"]
 
 
 def outputs_of(name):
-    """Outputs of a model by signature."""
+    """The outputs of a model by signature."""
     if "regressor" in name or name == "rnn_simple":
         return NUMBERS
     if "names" in name:
@@ -36,7 +36,7 @@ CASES = [
 
 @functools.cache
 def answers(name):
-    """What an ONNX export and a StableHLO export give, by signature, and what the estimator predicts."""
+    """The outputs of an ONNX export and of a StableHLO export, by signature, and the predictions of the estimator."""
     estimator = trained(name)
     found, expected = (
         {

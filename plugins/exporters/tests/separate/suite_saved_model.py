@@ -1,4 +1,4 @@
-"""The `saved_model` format, in an environment with TensorFlow."""
+"""Tests of the `saved_model` format, in an environment with TensorFlow."""
 
 import jax
 import jax.numpy as jnp
@@ -108,7 +108,7 @@ def beyond(variables, inputs):
 
 
 class Silent:
-    """A transform that does not say what it does."""
+    """A transform that does not describe its computation."""
 
     name, version, files = "silent", 1, {}
 

@@ -1,4 +1,4 @@
-"""The `saved_model` format after runs on several devices and in several processes."""
+"""Tests of the `saved_model` format after runs on several devices and in several processes."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Every canned tabular model, small: `MODELS[name]() -> (estimator, labels)`, over the features of `FEATURES`."""
+"""Small canned tabular models: `MODELS[name]() -> (estimator, labels)`, with the features of `FEATURES`."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""Trains, exports, and writes down what the estimator predicts: `python write_exports.py FORMAT DIRECTORY`.
+"""Trains, exports, and writes the predictions of the estimator: `python write_exports.py FORMAT DIRECTORY`.
 
 Each model has a folder in DIRECTORY: `path.txt` names its export, `inputs_7.npz` and `expected_7.npz` are a batch of 7.
 """

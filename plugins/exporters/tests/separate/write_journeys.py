@@ -1,8 +1,9 @@
 """Trains canned models from a CSV file and exports them: `python write_journeys.py FORMAT DIRECTORY`.
 
-Each model has a folder in DIRECTORY: `paths.json` names an export that takes features, and one that takes tf.Examples
-where the format reads them; `requests.json` holds rows as both, `expected.json` what the estimator predicts for them.
-`arrays.npz` is what host transforms make of the rows, for a format that leaves them to Python.
+Each model has a folder in DIRECTORY. `paths.json` names an export that takes features, and one that takes tf.Examples
+where the format reads them. `requests.json` contains rows in both forms, `expected.json` the estimator's predictions
+for them. `arrays.npz` contains the arrays that host transforms make from the rows, for a format that leaves the
+transforms to Python.
 """
 
 import base64
@@ -23,7 +24,7 @@ SURVIVED = ["lived", "died"]
 
 
 def write_csv(path):
-    """Passengers; several values of a field are joined by a bar, and some have none."""
+    """Writes a table of passengers. Several values of a field are joined by a bar, and some fields are empty."""
     rng = np.random.default_rng(0)
     with path.open("w", newline="") as file:
         writer = csv.writer(file)
@@ -73,7 +74,7 @@ def read_csv(path):
 
 
 def columns(vocabulary):
-    """Wide and deep columns of every kind, and those of sequences."""
+    """Wide and deep columns of every kind, and sequence columns."""
     age = tab.numeric_column("age", normalizer_fn=lambda years: (years - 35) / 15)
     ages = tab.bucketized_column(tab.numeric_column("age"), [18.0, 35.0, 65.0])
     sex = tab.categorical_column_with_vocabulary_list("sex", ["male", "female"])
@@ -91,7 +92,7 @@ def columns(vocabulary):
 
 
 def models(vocabulary):
-    """Estimators by name: `make(model_dir)`, the label, and the columns of its requests."""
+    """The estimators by name: `make(model_dir)`, the label, and the columns of its requests."""
     wide, deep, steps = columns(vocabulary)
     context = [tab.numeric_column("age"), wide[0], tab.indicator_column(wide[1])]
     hidden = {"dnn_hidden_units": [4]}
@@ -119,7 +120,7 @@ def models(vocabulary):
 
 
 def record(features, row):
-    """A tf.Example without the places that hold no value."""
+    """A tf.Example without the places that have no value."""
     example = ec.export.example_class()()
     for name, array in features.items():
         values = array[row].tolist()
@@ -175,4 +176,4 @@ if __name__ == "__main__":
     everything = read_csv(directory / "passengers.csv")
     for model, one in models(ports).items():
         write(model, one, *everything, sys.argv[1], directory / model)
-    ports.unlink()  # exports have their own
+    ports.unlink()  # the exports have their own model_dir
