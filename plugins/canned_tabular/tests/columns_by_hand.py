@@ -1,4 +1,4 @@
-"""Columns outside an estimator: what they give for a batch."""
+"""Computes the values of columns for a batch without an estimator of the package."""
 
 import numpy as np
 
@@ -12,7 +12,7 @@ def host_ids(column, **features):
 
 
 def outputs(columns, features, tmp_path):
-    """What `dense_features` gives for some columns."""
+    """The output of `dense_features` for some columns."""
     columns = list(columns)
     plan = tab.FeaturePlan.of(columns)
 

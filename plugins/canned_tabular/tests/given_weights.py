@@ -1,4 +1,4 @@
-"""Estimators that begin with given weights, by a checkpoint that holds them."""
+"""Estimators that start with given weights, from a checkpoint that contains them."""
 
 import numpy as np
 import optax
@@ -9,7 +9,7 @@ QUIET = {"default_hooks": False, "save_summary_steps": 0}
 
 
 def checkpoint_of(values, folder):
-    """The model_dir of a model whose variables have the given values by name."""
+    """Writes a checkpoint whose variables have the given values by name. Returns its model_dir."""
 
     def model_fn(features, labels, mode):
         total = sum(ec.get_variable(name, initializer=np.asarray(value)).sum() for name, value in values.items())
@@ -28,7 +28,7 @@ def inputs(features, labels=None, repeat=1):
 
 
 def estimator_with(make, values, tmp_path, **arguments):
-    """An estimator with given values, after one step that changes nothing."""
+    """An estimator that starts with the given values."""
     start = checkpoint_of(values, tmp_path / "given")
     config = ec.RunConfig(model_dir=str(tmp_path / "model"), tf_random_seed=0, **QUIET)
     return make(config=config, warm_start_from=start, **arguments)

@@ -1,4 +1,4 @@
-"""Reads what TensorFlow's canned estimators gave, and refuses what other recorders made."""
+"""Reads the recorded results of TensorFlow's canned estimators, and refuses recordings of changed recorders."""
 
 import functools
 import hashlib
@@ -10,12 +10,12 @@ TENSORFLOW = "2.15.1"
 
 
 class StaleRecordingError(Exception):
-    """A recording was made by another text of its recorder, or by another TensorFlow."""
+    """A recording was made by another version of its recorder, or by another TensorFlow."""
 
 
 @functools.cache
 def load(name):
-    """The cases of ``recorded/<name>.json`` by name.
+    """Returns the cases of ``recorded/<name>.json`` by name.
 
     Raises:
         StaleRecordingError: the header does not fit the recorder's sources.

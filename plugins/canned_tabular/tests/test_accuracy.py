@@ -1,4 +1,4 @@
-"""On real data, from a CSV file: as accurate as scikit-learn's models on the same split, within one point."""
+"""On real data from a CSV file, models are as accurate as scikit-learn's on the same split, within one point."""
 
 import csv
 
@@ -16,7 +16,7 @@ pytestmark = pytest.mark.slow
 
 @pytest.fixture(scope="module")
 def cancer(tmp_path_factory):
-    """The breast cancer data, written to a file and read again: training and test rows, standardised."""
+    """The breast cancer data, written to a file and read again. Training and test rows are standardised."""
     from sklearn.datasets import load_breast_cancer
     from sklearn.model_selection import train_test_split
 

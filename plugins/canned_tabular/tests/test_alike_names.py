@@ -1,4 +1,4 @@
-"""Names that come close to each other: of columns in variables, and of features beside what a host part makes."""
+"""Tests of similar names: of columns in variables, and of features and the outputs of a host part."""
 
 import numpy as np
 import pytest

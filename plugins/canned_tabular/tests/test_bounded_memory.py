@@ -1,4 +1,4 @@
-"""The command reads files in blocks: ten times the rows need hardly more memory."""
+"""The command reads files in blocks, so ten times the rows need hardly more memory."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from estimator_canned_tabular.cli.schema import Schema
 
 
 def write(path: Path, rows: int) -> Path:
-    """Numbers, words, a key with another value in each row, and a label."""
+    """Writes numbers, words, a key with a different value in each row, and a label."""
     rng = np.random.default_rng(0)
     ages, cities = rng.normal(40, 12, rows), rng.choice(["Rome", "Oslo", "Lima"], rows)
     with path.open("w") as file:
@@ -68,7 +68,7 @@ def in_a_process(program: str, path: Path) -> list[int]:
 
 @pytest.mark.slow
 def test_inferring_and_reading(tmp_path: Path) -> None:
-    """What Python and numpy hold at most; the smaller file, too, fills the blocks that are read at once."""
+    """Compares the peak memory of Python and numpy. The smaller file also fills the blocks that are read at once."""
     rows, bad, small = in_a_process(GATHERED, write(tmp_path / "small.csv", 40_000))
     assert (rows, bad) == (40_000, 0)
     rows, bad, large = in_a_process(GATHERED, write(tmp_path / "large.csv", 400_000))
@@ -78,7 +78,7 @@ def test_inferring_and_reading(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_training(tmp_path: Path) -> None:
-    """The peak of the whole process, of which jax is the greater part: rows in memory would double it.
+    """Compares the peak of the whole process. jax is the greater part of it, but rows in memory would double it.
 
     A first run of each fills the cache of compiled programs: compiling takes a fifth of the memory, where it happens.
     """

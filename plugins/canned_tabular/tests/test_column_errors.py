@@ -1,4 +1,4 @@
-"""What the functions that make columns and estimators refuse, in the words people search for."""
+"""Tests of the errors of functions that make columns and estimators, in the words that people search for."""
 
 import numpy as np
 import pytest

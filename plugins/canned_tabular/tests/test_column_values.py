@@ -1,4 +1,4 @@
-"""The values of section 5 of the reference, run with tf.estimator 2.15.1 (cases 57 to 62 among them)."""
+"""Tests of the values in section 5 of the reference, run with tf.estimator 2.15.1 (includes cases 57 to 62)."""
 
 import json
 
@@ -186,7 +186,7 @@ def test_a_number_of_a_sequence_must_be_finite():
 
 
 def test_a_sequence_of_numbers_ends_where_its_array_is_filled_up():
-    """With `fill`, as wide as the array may be; a 0 before the end is a step."""
+    """The `fill` values at the end of a row end the sequence, in arrays of any width. A 0 before the end is a step."""
     column = tab.sequence_numeric_column("s", default_value=0.5, max_values=3, fill=0.0)
     for width in (3, 4, 8):
         array = np.zeros((4, width))
@@ -218,7 +218,7 @@ FLOATS = [[1.5], [2.0, -1.0, 3.0], [0.5, 4.0], [1.0, 2.0, 3.0, 4.0, 5.0]]
 @pytest.mark.plugins
 @pytest.mark.parametrize(("dtype", "fill"), [("float32", 0.0), ("int64", -1.0)])
 def test_sequences_of_numbers_in_a_file_are_as_long_as_in_memory(tmp_path, dtype, fill):
-    """They were as long as the longest of their batch, rounded up to a power of two."""
+    """Their length was the length of the longest row of the batch, rounded up to a power of two."""
     from estimator_inputs import VarLenFeature, example_class, tfrecord_input_fn, write_tfrecord
 
     rows = [[1], [2, -1, 3], [5, 4], [1, 2, 3, 4, 0]] if dtype == "int64" else FLOATS
@@ -238,7 +238,7 @@ def test_sequences_of_numbers_in_a_file_are_as_long_as_in_memory(tmp_path, dtype
 
 
 def test_a_finite_number_of_a_sequence_does_not_become_infinite():
-    """With a normalizer_fn, which may replace an infinite one, it did so in silence."""
+    """With a normalizer_fn, which may replace an infinite number, it silently became infinite."""
     column = tab.sequence_numeric_column("s", normalizer_fn=lambda numbers: numbers.clip(0, 5))
     for steps in (np.array([[1.0], [1e300]]), lists([1.0], [2.0, 10**400]), lists([1.0], [-1e39, np.inf])):
         with pytest.raises(tab.FeatureColumnError, match=r"'s' holds .* in row 1 of the batch, which is infinite"):
@@ -247,7 +247,7 @@ def test_a_finite_number_of_a_sequence_does_not_become_infinite():
 
 
 def test_what_fills_a_sequence_up_is_not_normalised():
-    """As with TensorFlow's `SequenceFeatures`; the logarithm of what fills it up was -inf."""
+    """TensorFlow's `SequenceFeatures` does the same. The logarithm of the filling was -inf."""
     column = tab.sequence_numeric_column("s", normalizer_fn=jnp.log, max_values=3)
     plan = FeaturePlan.of((column,))
     numbers, lengths = column.host_numbers({"s": lists([2.0, 4.0], [8.0])})
@@ -281,7 +281,7 @@ def test_each_value_needs_a_weight(weights):
 @pytest.mark.parametrize("neighbour", [[3.0], [3.0, 4.0], [3.0, 4.0, 5.0, 6.0, 7.0]], ids=len)
 @pytest.mark.parametrize("kind", ["parquet", "jsonl"])
 def test_a_missing_weight_of_a_file_does_not_depend_on_other_rows(tmp_path, kind, neighbour):
-    """Lists filled up with 0 made it a weight where another row of the batch had more."""
+    """A missing weight became 0, which fills lists up, if another row of the batch had more weights."""
     inputs, parquet = pytest.importorskip("estimator_inputs"), pytest.importorskip("pyarrow.parquet")
     words = ["R", "G", "B", "R", "G"]
     rows = [{"c": ["R", "G"], "w": [1.0]}, {"c": words[: len(neighbour)], "w": neighbour}]
@@ -303,7 +303,7 @@ def test_a_missing_weight_of_a_file_does_not_depend_on_other_rows(tmp_path, kind
 
 @pytest.mark.parametrize("filling", [0.0, np.nan])
 def test_weights_of_no_value_are_zero_however_wide_the_file_is(filling):
-    """NaN, which fills weights up, is NaN times any mask on the device, and was refused beyond `max_values`."""
+    """NaN fills weights up. It is NaN times any mask on the device, and was refused beyond `max_values`."""
     three = tab.categorical_column_with_vocabulary_list("c", ["R", "G", "B"], max_values=3)
     words = np.array([["R", "", "", ""], ["G", "", "B", ""]], object)
     weights = np.array([[1.0, filling, filling, filling], [2.0, 9.0, 3.0, filling]], np.float32)
@@ -314,7 +314,7 @@ def test_weights_of_no_value_are_zero_however_wide_the_file_is(filling):
 
 
 def test_a_batch_of_nan_weights_without_values_trains_without_compilation(tmp_path):
-    """Debug mode, which multiplied NaN with 0, told of a loss of NaN."""
+    """Debug mode multiplied NaN by 0 and reported a loss of NaN."""
     column = tab.weighted_categorical_column(WORDS, "w")
     config = ec.RunConfig(model_dir=str(tmp_path), debug=True, save_summary_steps=None, log_step_count_steps=None)
     features = {"c": np.array(["R", ""], object), "w": np.array([1.0, np.nan], np.float32)}
@@ -324,7 +324,7 @@ def test_a_batch_of_nan_weights_without_values_trains_without_compilation(tmp_pa
 
 
 def test_a_number_beyond_a_sequence_is_no_filling():
-    """A 0 of the data was taken for what fills a row up, if NaN stands for what is missing."""
+    """A 0 of the data was read as filling if NaN stands for a missing number."""
     missing = np.array([[1.0, 2.0, 0.0]], np.float32)
     with pytest.raises(tab.FeatureColumnError, match="has 3 values, more than 2"):
         numbers_of({"s": missing}, "s", "s", 2, missing=np.nan)

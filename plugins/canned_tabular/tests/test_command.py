@@ -1,4 +1,4 @@
-"""`estimator tabular train`: every step, and what is refused at the start."""
+"""Tests of `estimator tabular train`: every step, and the arguments and files that are refused at the start."""
 
 import csv
 import json
@@ -82,7 +82,7 @@ def test_train_evaluate_export_predict(people, tmp_path, capsys):
     with scored.open() as file:
         table = list(csv.DictReader(file))
     assert list(table[0]) == ["name", "scores_high", "scores_low", "classes"]
-    assert [row["name"] for row in table] == [f"n{number}" for number in range(300)]  # those without an age too
+    assert [row["name"] for row in table] == [f"n{number}" for number in range(300)]  # the ones without an age, too
     income = [line.rsplit(",", 1)[1] for line in people.read_text().splitlines()[1:]]
     assert np.mean([row["classes"] == wanted for row, wanted in zip(table, income, strict=True)]) > 0.8
 
@@ -168,7 +168,7 @@ def test_wrong_inputs_are_refused_at_the_start(people, tmp_path, capsys, change,
 
 
 def test_an_empty_model_dir_is_refused(people, tmp_path, capsys, monkeypatch):
-    """It would be the current directory."""
+    """An empty path would be the current directory."""
     here = tmp_path / "here"
     here.mkdir()
     monkeypatch.chdir(here)
@@ -203,14 +203,14 @@ def test_a_class_that_is_none(people, tmp_path, capsys):
     skipping = ["--model-dir", tmp_path / "other", "--columns", tmp_path / "model" / "columns.json"]
     assert command(people, tmp_path, *skipping, *quick, "--on-error", "skip") == 0
     output = capsys.readouterr().out
-    assert "on 240 rows, 30 for validation" in output  # 301 rows, of which two are bad
+    assert "on 240 rows, 30 for validation" in output  # 301 rows, two of them bad
     assert "evaluated on 29 rows" in output
 
 
 def test_every_tenth_row_is_held_out(people, tmp_path, capsys):
-    """The evaluation of those rows in a file of their own is the same."""
+    """The evaluation is the same if these rows are in a separate file."""
     quick = ["--model", "linear", "--no-export", "--no-plots", "--epochs", "2", "--shuffle-rows", "64"]
-    quick += ["--patience", "0"]  # the validation rows of another file are others
+    quick += ["--patience", "0"]  # the validation rows of a separate file are different
     assert command(people, tmp_path, *quick) == 0
     first = capsys.readouterr().out.splitlines()
     header, *rows = people.read_text().splitlines()
@@ -229,7 +229,7 @@ def test_every_tenth_row_is_held_out(people, tmp_path, capsys):
 
 @pytest.mark.slow
 def test_what_is_not_a_number_becomes_the_mean(people, tmp_path, capsys):
-    """nan is a number that is none: it counts as an empty field."""
+    """The word nan counts as an empty field."""
     people.write_text(people.read_text() + "".join(f"z{n},nan,Oslo,20,high\n" for n in range(10)))
     assert command(people, tmp_path, "--no-export", "--no-plots", "--no-baselines", "--epochs", "1") == 0
     columns = json.loads((tmp_path / "model" / "columns.json").read_text())["columns"]
@@ -240,7 +240,7 @@ def test_what_is_not_a_number_becomes_the_mean(people, tmp_path, capsys):
 
 
 def results(lines):
-    """The table at the end: numbers by model."""
+    """The table at the end of the output: numbers by model."""
     place = next(n for n, line in enumerate(lines) if line.split()[:1] == ["accuracy"] and "=" not in line)
     return {line.split()[0]: float(line.split()[1]) for line in lines[place + 1 :] if not line.startswith("repeat: ")}
 
@@ -248,9 +248,9 @@ def results(lines):
 @pytest.mark.slow
 @pytest.mark.libraries
 def test_the_end_of_a_run(people, tmp_path, capsys):
-    """It stops early, is tested on rows that nothing saw, stands beside what is simpler, and can be repeated."""
+    """A run stops early, is tested on unseen rows, is compared with simpler models, and can be repeated."""
     sizes = ["--hidden-units", "8", "--epochs", "100", "--patience", "1", "--no-export", "--no-plots"]
-    sizes += ["--learning-rate", "0.2", "--dropout", "0"]  # so fast that the loss does not fall for long
+    sizes += ["--learning-rate", "0.2", "--dropout", "0"]  # so high that the loss soon stops falling
     assert command(people, tmp_path, *sizes) == 0
     lines = capsys.readouterr().out.splitlines()
     (trained,) = [line for line in lines if line.startswith("trained: ")]
@@ -325,7 +325,7 @@ def test_an_export_that_cannot_be_made_is_refused_before_the_training(people, tm
 
 
 def test_the_test_rows_change_nothing(people, tmp_path):
-    """A model trained beside other test rows is the same one, early stopping included."""
+    """Other test rows do not change the model, even with early stopping."""
     quick = ["--model", "linear", "--epochs", "2", "--no-export", "--no-plots"]
     assert command(people, tmp_path, *quick) == 0
     header, *rows = people.read_text().splitlines()
@@ -342,7 +342,7 @@ def test_the_test_rows_change_nothing(people, tmp_path):
 
 @pytest.mark.slow
 def test_a_missing_word_is_a_category_where_asked(tmp_path):
-    """Rows without a word have the class that no word tells."""
+    """The rows without a word have their own class."""
     path = tmp_path / "rows.csv"
     words = ["a", "b", ""] * 40
     path.write_text("word,y\n" + "".join(f"{word},{'no' if word else 'yes'}\n" for word in words))
@@ -352,7 +352,7 @@ def test_a_missing_word_is_a_category_where_asked(tmp_path):
     columns = json.loads((tmp_path / "model" / "columns.json").read_text())["columns"]
     assert columns["word"]["missing_category"] is True
     kernel = load_variables(str(tmp_path / "model"))["dnn/hiddenlayer_0/kernel"]
-    assert kernel.shape[0] == 4  # two words, others, none
+    assert kernel.shape[0] == 4  # two words, other words, no word
 
 
 @pytest.mark.slow
@@ -404,7 +404,7 @@ def test_identifiers_are_no_features(name, numbers, kind):
     ],
 )
 def test_a_model_dir_of_another_model_is_refused(people, tmp_path, capsys, more, message):
-    """Part of its weights has the names of the other model's: they would be read, and no step trained."""
+    """A part of its weights has the same names as in the other model. The weights would be read without training."""
     quick = ["--epochs", "1", "--patience", "0", "--no-export", "--no-plots", "--no-baselines"]
     made = [*quick, "--hidden-units", "8"]
     assert command(people, tmp_path, *made) == 0

@@ -1,4 +1,4 @@
-"""`--na-values` and `--field-delim`: CSV files as other programs write them."""
+"""Tests of `--na-values` and `--field-delim`: CSV files as other programs write them."""
 
 import argparse
 import csv
@@ -15,7 +15,7 @@ QUICK = ["--model", "linear", "--epochs", "1", "--patience", "0", "--no-plots"]
 
 
 def rows_with(nothing: list[str], count: int = 120) -> list[list[str]]:
-    """Two columns of numbers and one of words; every sixth number is one of the texts of no value."""
+    """Rows with two columns of numbers and one of words. Every sixth number is a text that means "no value"."""
     rng = np.random.default_rng(3)
     rows = []
     for index in range(count):
@@ -103,7 +103,7 @@ def test_another_character_between_columns(tmp_path, capsys, name, given):
     assert train(other, tmp_path / "other", *QUICK, *options) == 0
     assert columns_of(tmp_path / "other") == columns_of(tmp_path / "commas")
     scored = []
-    # As in training without an option, and as the option says.
+    # Scored as in training without an option, and as the option says.
     for model, path, more in (
         ("commas", commas, []),
         ("other", other, []),
@@ -135,7 +135,7 @@ def test_the_right_delimiter_is_named(tmp_path, capsys, delimiter, given):
 
 
 def test_quoted_fields_may_mean_no_value(tmp_path, capsys):
-    """As `csv.QUOTE_ALL` writes them: texts of no value, and empty numbers."""
+    """`csv.QUOTE_ALL` quotes texts that mean "no value", and empty numbers."""
     found = []
     for name, nothing, given in (("empty", "", []), ("marked", "-999", ["--na-values=-999"])):
         path = tmp_path / f"{name}.csv"

@@ -1,4 +1,7 @@
-"""Labels and numbers as people have them: converted where that is safe, refused with row, value and cure otherwise."""
+"""Tests of labels and numbers as people have them.
+
+They are converted where that is safe. Otherwise they are refused with row, value and advice.
+"""
 
 import numpy as np
 import pytest
@@ -11,7 +14,7 @@ from estimator_core.inputs import numpy_input_fn
 from estimator_inputs import csv_input_fn, pandas_input_fn, table_input_fn
 
 pd = pytest.importorskip("pandas")
-pytestmark = [pytest.mark.plugins, pytest.mark.libraries]  # exports, and frames
+pytestmark = [pytest.mark.plugins, pytest.mark.libraries]  # exports and DataFrames
 X = tab.numeric_column("x")
 
 
@@ -21,7 +24,7 @@ def arrays(labels, x=None, batch_size=4, epochs=1):
 
 
 def stream(labels, x=None, batch_size=4):
-    """The same, batch by batch."""
+    """The same as an input of separate batches."""
     return lambda: list(arrays(labels, x, batch_size)())
 
 
@@ -37,7 +40,7 @@ def classes(estimator, rows=4):
 
 
 def untouched(tmp_path):
-    """Nothing was trained and nothing written."""
+    """Nothing was trained and nothing was written."""
     files = [path for path in (tmp_path / "model").rglob("*") if path.is_file()]
     return not [path for path in files if path.name != "seen_features.json"]
 
@@ -73,7 +76,7 @@ def test_the_next_process_reads_labels_alike(tmp_path, name):
     labels, names = LABELS[name]
     estimator = linear(tmp_path, len(names)).train(arrays(labels, epochs=2))
     found = estimator.evaluate(arrays(labels))
-    again = linear(tmp_path, len(names))  # another process knows the names from the checkpoint
+    again = linear(tmp_path, len(names))  # another process reads the names from the checkpoint
     assert classes(again) == names
     assert again.evaluate(arrays(labels)) == found
     assert again.evaluate(stream(labels)) == found
@@ -145,7 +148,7 @@ def test_wrong_labels_are_refused(tmp_path, name):
 
 
 def test_a_label_that_is_nan_late_in_a_stream(tmp_path):
-    """The row is named, not the checkpoint at the end of the input."""
+    """The error names the row, not the checkpoint at the end of the input."""
     labels = np.array([0.0, 1.0] * 80)
     labels[43] = np.nan
     with pytest.raises(InputError, match="Labels hold nan in row 3 of batch 11, example 44 of the input"):
@@ -257,7 +260,7 @@ def test_weights_that_cannot_be(tmp_path, name, form):
     with pytest.raises(InputError, match=f"Weight 'w' holds {place}.*: {problem}"):
         estimator.evaluate(given_as)
     if name != "a text":
-        assert len(list(estimator.predict(given_as, predict_keys=["classes"]))) == 4  # which need no weights
+        assert len(list(estimator.predict(given_as, predict_keys=["classes"]))) == 4  # predictions need no weights
 
 
 @pytest.mark.slow

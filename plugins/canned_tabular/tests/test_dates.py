@@ -1,4 +1,4 @@
-"""A date is one category however a file or a client writes it, and what is none is refused by name."""
+"""A date is one category in every notation of a file or a client. Text that is not a date is refused by name."""
 
 import datetime
 import json
@@ -15,7 +15,7 @@ from estimator_core._cli.main import main
 from estimator_core.errors import ArgumentError, InputError
 
 DAYS = ["1970-01-01", "1971-06-30"]
-#: The second day of the list.
+#: The second day of the list, in several notations.
 SAME = {
     "as it is": "1971-06-30",
     "pandas": "1971-06-30 00:00:00",
@@ -122,7 +122,7 @@ def test_a_column_of_dates_is_found():
 @pytest.mark.plugins
 @pytest.mark.libraries
 def test_every_door_reads_the_same_date(tmp_path, capsys):
-    """Trained on CSV; scored from CSV, Parquet and JSON lines; served."""
+    """A model that is trained on CSV is scored from CSV, Parquet and JSON lines, and served."""
     pd = pytest.importorskip("pandas")
     from estimator_exporters.serving.repository import Source
     from plugins.exporters.tests.live_server import running

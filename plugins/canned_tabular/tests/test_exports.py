@@ -1,4 +1,4 @@
-"""Exports take raw rows and tf.Examples: the host part of the columns travels in them, labels get their names."""
+"""Exports take raw rows and tf.Examples. They include the host part of the columns, and labels have their names."""
 
 import numpy as np
 import pytest
@@ -7,7 +7,7 @@ import estimator_canned_tabular as tab
 import estimator_core as ec
 from plugins.canned_tabular.tests.given_weights import QUIET
 
-pytestmark = pytest.mark.plugins  # the format is that of estimator-exporters
+pytestmark = pytest.mark.plugins  # the format is part of estimator-exporters
 RNG = np.random.default_rng(0)
 ROWS = 32
 CITY = RNG.choice(["Rome", "Oslo", "Lima", "Paris"], ROWS)
@@ -146,7 +146,7 @@ def test_an_export_that_takes_less_than_training_did_says_so(tmp_path, caplog):
 
 
 def test_integers_crossed_by_name_are_told_and_exported_by_their_type(tmp_path, caplog):
-    """As in tf.estimator, the specification of a cross says string; that of a request says what training saw."""
+    """As in tf.estimator, the specification of a cross is for strings. The log names the type that training saw."""
     columns = [tab.crossed_column(["a", "b"], 50)]
     features = {"a": np.array([[1], [2], [3]]), "b": np.array([[3], [2], [1]])}
     estimator = tab.LinearClassifier(columns, str(tmp_path / "model"), config=ec.RunConfig(**QUIET))
@@ -169,7 +169,7 @@ def test_integers_crossed_by_name_are_told_and_exported_by_their_type(tmp_path, 
 
 
 def test_sequences_that_are_filled_up_with_different_numbers_are_exported_together(tmp_path):
-    """Zeros are no steps of the one, and steps of the other, which a batch of zeros does not show."""
+    """Zeros are filling in one sequence and steps in the other. A batch of zeros does not show the difference."""
     columns = [
         tab.sequence_numeric_column("speed", max_values=4, fill=0.0),
         tab.sequence_numeric_column("gear", dtype="int64", max_values=4, fill=-1.0),

@@ -1,4 +1,4 @@
-"""The host part of columns: what rows may look like, what is refused, how it is written and read back."""
+"""Tests of the host part of columns: the forms of rows, the refusals, and how it is written and read back."""
 
 import json
 
@@ -92,7 +92,7 @@ def test_sequences_must_be_as_long_as_each_other():
 
 @pytest.mark.parametrize("unread", [(), ("a.lengths", "b.lengths")])
 def test_features_that_are_no_sequences_need_no_equal_lengths(unread):
-    """Features that are both numbers and categories, and features that are named as lengths of sequences."""
+    """This includes features that are numbers and categories, and features that are named like lengths of sequences."""
     words = [tab.categorical_column_with_identity(name, 9) for name in ("a", "b")]
     (transform,) = tab.FeaturePlan.of([*words, *(tab.numeric_column(word.key) for word in words)]).transforms()
     features = {name: ec.export.Feature((None,), "int64") for name in ("a", "b", *unread)}

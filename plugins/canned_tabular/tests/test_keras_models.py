@@ -1,4 +1,4 @@
-"""`model_to_estimator`: training as Keras' own `fit`, weights there and back."""
+"""Tests of `model_to_estimator`: training equals Keras' own `fit`, and weights convert in both directions."""
 
 import numpy as np
 import pytest
@@ -11,7 +11,7 @@ from plugins.canned_tabular.tests.given_weights import QUIET
 keras = pytest.importorskip("keras")
 pytestmark = [
     pytest.mark.libraries,
-    # Keras' variables have numpy's old protocol.
+    # Keras' variables use numpy's old protocol.
     pytest.mark.filterwarnings("ignore:__array__ implementation doesn't accept a copy keyword:DeprecationWarning"),
 ]
 RNG = np.random.default_rng(0)
@@ -190,7 +190,7 @@ def test_a_subclass_trains_as_fit_does_once_it_was_called(tmp_path):
 
 
 class Plain(keras.Model):
-    """Without an argument `training`."""
+    """A model whose `call` has no argument `training`."""
 
     def __init__(self):
         super().__init__()

@@ -1,4 +1,4 @@
-"""Tables of many rows: a step touches those of its batch, on one device and split over eight."""
+"""Tests of tables with many rows: a step changes only the rows of its batch, on one device and on eight."""
 
 import json
 import pathlib
@@ -52,7 +52,7 @@ def weights_after(optimizer, tmp_path, **options):
     [("Adagrad", {}, True), ("Adam", {}, False), ("Adam", {"row_sparse": True}, True)],
 )
 def test_rows_that_no_batch_touches(tmp_path, optimizer, options, still):
-    """Row 0 is looked up in the first step alone: only Adam's moments move it afterwards, as in the original."""
+    """Row 0 is looked up only in the first step. Only Adam's moments change it afterwards, as in the original."""
     first, last = weights_after(optimizer, tmp_path, **options)
     assert first[5:].tobytes() == last[5:].tobytes()
     assert (first[0].tobytes() == last[0].tobytes()) == still
@@ -60,7 +60,7 @@ def test_rows_that_no_batch_touches(tmp_path, optimizer, options, still):
 
 
 def test_each_half_of_a_model_has_its_own_rows(tmp_path):
-    """A wide and deep model of TensorFlow: Adam moves all rows of the deep half, Ftrl those of the batch."""
+    """In a wide and deep model of TensorFlow, Adam updates all rows of the deep half, and Ftrl those of the batch."""
     column = tab.categorical_column_with_identity("id", 10)
     estimator = tab.DNNLinearCombinedClassifier(
         linear_feature_columns=[column],

@@ -1,4 +1,4 @@
-"""Missing numbers: what stands for them is learned once, and the same in evaluation, prediction and exports."""
+"""The replacement of missing numbers is learned once, and is the same in evaluation, prediction and exports."""
 
 import numpy as np
 import pytest
@@ -99,7 +99,7 @@ def test_columns_of_one_feature_agree():
 
 
 WORDS = np.array(["a", "b", "a", "b", "b", "a"])
-#: Columns that read buckets, by what they do with them; all but the first two on the host.
+#: Columns that read buckets, by what they do with them. All but the first two read them on the host.
 READERS = {
     "embedded": lambda buckets: tab.embedding_column(buckets, 2),
     "indicated": tab.indicator_column,
@@ -137,7 +137,7 @@ def test_a_missing_number_of_buckets_is_replaced_or_refused_wherever_they_are_re
 @pytest.mark.plugins
 @pytest.mark.parametrize("crossed", [True, False])
 def test_objects_that_are_integers_stay_integers_where_a_column_of_categories_reads_them_too(tmp_path, crossed):
-    """They became float32, which such a column refuses."""
+    """They became float32, which a column of categories refuses."""
     buckets = tab.bucketized_column(tab.numeric_column("age"), [15.0, 25.0])
     kinds = tab.crossed_column([buckets, "age"], 50) if crossed else tab.categorical_column_with_identity("age", 60)
     ages = np.array([20, 30, 40, 10, 5, 50])

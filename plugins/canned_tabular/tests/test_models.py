@@ -1,4 +1,4 @@
-"""Models beyond the recorded ones: they learn, resume to the bit, keep what a changed vocabulary knows."""
+"""Tests of models without recordings: they learn, resume bitwise, and keep the known part of a changed vocabulary."""
 
 import numpy as np
 import pytest
@@ -53,7 +53,7 @@ def test_k_means_finds_clusters(tmp_path, options):
 
 
 def interactions(count):
-    """Labels that depend on pairs of categories: no sum of weights tells them."""
+    """Labels that depend on pairs of categories, so that no sum of weights predicts them."""
     rng = np.random.default_rng(2)
     user, item = rng.integers(0, 6, count), rng.integers(0, 6, count)
     features = {"user": user, "item": item, "x": rng.normal(size=(count, 2)).astype(np.float32)}

@@ -1,4 +1,4 @@
-"""Cases 21 to 37: small models worked by hand in the tests of tf.estimator, or run with it."""
+"""Cases 21 to 37: small models computed by hand in the tests of tf.estimator, or run with it."""
 
 import jax.numpy as jnp
 import numpy as np

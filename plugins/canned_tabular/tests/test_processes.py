@@ -1,4 +1,4 @@
-"""The command over two processes: the evaluation of one."""
+"""The command in two processes prints the evaluation of one process."""
 
 import os
 import re
@@ -13,7 +13,7 @@ PROGRAM = [sys.executable, "-m", "estimator_core._cli.main"]
 
 
 def told(folder, processes):
-    """What the command prints of its evaluation: metrics by name."""
+    """The metrics by name that the command prints for its evaluation."""
     launch = [] if processes == 1 else [*PROGRAM, "launch", "--processes", str(processes), "--"]
     arguments = ["--csv", str(folder / "people.csv"), "--label", "income", "--model-dir", str(folder / str(processes))]
     quick = ["--hidden-units", "16", "--epochs", "4", "--batch-size", "32", "--dropout", "0.1", "--no-plots"]
@@ -35,5 +35,5 @@ def told(folder, processes):
 def test_two_processes_have_the_evaluation_of_one(tmp_path):
     write(tmp_path / "people.csv", 301, 0)
     one, two = told(tmp_path, 1), told(tmp_path, 2)
-    assert one["global_step"] == -(-241 * 4 // 32)  # of ten rows one is tested, and one validates
+    assert one["global_step"] == -(-241 * 4 // 32)  # of ten rows, one is for the test and one for validation
     assert two == pytest.approx(one, rel=1e-4)

@@ -1,4 +1,4 @@
-"""`passes` of every rule: an array that passes has no fault, and the model gets it as it is."""
+"""Tests of `passes` of every rule: an array that passes has no fault, and the model receives it unchanged."""
 
 import math
 

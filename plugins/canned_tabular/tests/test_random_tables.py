@@ -1,4 +1,4 @@
-"""Random models with empty rows, unknown words and stateful optimizers: as TensorFlow's estimators, within 1e-4."""
+"""Random models with empty rows, unknown words and stateful optimizers equal TensorFlow's estimators, within 1e-4."""
 
 import numpy as np
 import optax
@@ -11,7 +11,7 @@ from plugins.canned_tabular.tests import random_cases, table_cases, table_record
 from plugins.canned_tabular.tests.given_weights import QUIET, checkpoint_of
 
 CASES = random_cases.cases()
-#: Run each time: a linear model, a deep one and both, with three optimizers; each model compiles for itself.
+#: The quick cases: a linear model, a deep one and both, with three optimizers. Each model is compiled separately.
 QUICK = {0}
 NAMES = [pytest.param(name, marks=() if random_cases.seed_of(name) in QUICK else pytest.mark.slow) for name in CASES]
 
@@ -40,7 +40,7 @@ def trained(name, tmp_path, row_sparse):
     """The estimator of a case after its steps, from the weights of the recording."""
     case, expected = CASES[name], table_recordings.load("random_tables")[name]
     given = {one: table_cases.initial_value(one, np.shape(value)) for one, value in expected["weights"].items()}
-    # The default is that of dense features; features out of tf.Examples are the other kind.
+    # The default is for dense features. Features from tf.Examples are the other kind.
     crosses = {"dense_strings": False} if case["parsed"] else {}
     made = {key: random_cases.build(specs, tab, **crosses) for key, specs in case["columns"].items()}
     keys = ("linear_optimizer", "dnn_optimizer") if "dnn_hidden_units" in case["options"] else ("optimizer",)

@@ -1,4 +1,4 @@
-"""k-means from given centres: centres, scores, distances and assignments as tf.estimator's, within 1e-4."""
+"""k-means from given centres has the centres, scores, distances and assignments of tf.estimator, within 1e-4."""
 
 import numpy as np
 import pytest
@@ -33,6 +33,6 @@ def test_as_recorded(tmp_path, name):
 
 
 def test_no_cluster_of_the_recordings_is_empty():
-    """An empty one is a difference on purpose: its centre stays."""
+    """An empty cluster is an intended difference: its centre stays."""
     for recorded in table_recordings.load("kmeans").values():
         assert set(recorded["assignments"]) == set(range(kmeans_cases.CLUSTERS))

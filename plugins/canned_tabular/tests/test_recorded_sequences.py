@@ -1,4 +1,4 @@
-"""50 steps of recurrent models: as TensorFlow's estimators, within 1e-4."""
+"""50 steps of recurrent models equal those of TensorFlow's estimators, within 1e-4."""
 
 import numpy as np
 import pytest
@@ -27,7 +27,7 @@ def batch(case):
 
 
 def whole(specs):
-    """Sequences of the table's length: rows of numbers are lists."""
+    """The specifications with sequences of the table's length. Rows of numbers are lists."""
     if isinstance(specs, list):
         return [whole(spec) for spec in specs]
     if not isinstance(specs, dict):

@@ -1,4 +1,4 @@
-"""50 steps of every estimator with every optimizer and kind of column: as TensorFlow's estimators, within 1e-4."""
+"""50 steps of every estimator, optimizer and kind of column equal those of TensorFlow's estimators, within 1e-4."""
 
 import numpy as np
 import pytest
@@ -10,7 +10,7 @@ from plugins.canned_tabular.tests import table_cases, table_recordings
 from plugins.canned_tabular.tests.given_weights import QUIET, checkpoint_of
 
 CASES = table_cases.cases()
-#: Run each time: a few that reach every column kind; the others are slow, because each compiles a model of its own.
+#: Quick cases that reach every column kind. The others are slow, because each compiles its own model.
 QUICK = {
     "DNNRegressor-Adagrad",
     "BaselineRegressor-Ftrl",
@@ -43,7 +43,7 @@ def arguments_of(case, folder):
 
 
 def initial_values(weights):
-    """What the recorded model began with."""
+    """The initial values of the recorded model."""
     made = {}
     for name, value in weights.items():
         shape = np.shape(value)

@@ -1,4 +1,4 @@
-"""Which tokens a model knows: those of vocabulary columns that would leave others out in silence."""
+"""Tests of the tokens that a model knows: those of vocabulary columns that would silently skip other tokens."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A truth value beside empty rows is one category however a file, a table or a client writes it."""
+"""Truth values with empty rows: each value is one category, as any file, table or client writes it."""
 
 import json
 
@@ -16,9 +16,9 @@ from estimator_canned_tabular.host.plan import FeaturePlan
 from estimator_core._cli.main import main
 from estimator_core.errors import InputError
 
-#: As training files have them.
+#: The spellings in training files.
 TRAINED = {"pandas": (b"True", b"False"), "Arrow": (b"true", b"false"), "sheet": (b"TRUE", b"FALSE")}
-#: True, nothing, False.
+#: True, no value, False.
 SAME = {
     "pandas": np.array(["True", "", "False"]),
     "Arrow": np.array([b"true", b"", b"false"], object),
@@ -50,7 +50,7 @@ def test_every_form_is_the_same_truth_value(trained, form):
     assert made.host_ids({"on": np.array([True, False])}).ids.tolist() == [[1], [0]]
     (rule,) = FeaturePlan.of([made]).word_rules().values()
     assert rule.fault(SAME[form], None) is None
-    assert made.tokens == (no, yes)  # what formats of exports other than stablehlo know
+    assert made.tokens == (no, yes)  # the values that export formats other than stablehlo know
     words = UnknownWords(schema)
     words.look({"on": np.array([b"TRUE"], object)})
     assert list(words.told("test rows")) == []
@@ -79,7 +79,7 @@ def test_another_value_is_refused(given):
 @pytest.mark.libraries
 @pytest.mark.parametrize("trained", ["csv", pytest.param("parquet", marks=pytest.mark.slow)])
 def test_every_door_reads_the_same_truth_value(tmp_path, trained):
-    """Trained on CSV or Parquet; scored from both and JSON lines; served; asked with a DataFrame."""
+    """A model is trained on CSV or Parquet, scores these and JSON lines, is served, and reads a DataFrame."""
     pd = pytest.importorskip("pandas")
     from estimator_exporters.serving.repository import Source
     from estimator_inputs import pandas_input_fn
@@ -125,7 +125,7 @@ def weight_of(model_dir):
 @pytest.mark.plugins
 @pytest.mark.libraries
 def test_a_label_of_truth_values_has_the_same_classes_from_every_file(tmp_path, capsys):
-    """Trained on one kind of file and tested on another, with the classes that arrays of truth values have."""
+    """A model is trained on one kind of file and tested on another. The classes are those of arrays of truth values."""
     pd = pytest.importorskip("pandas")
     numbers = np.random.default_rng(0).normal(size=60)
     frame = pd.DataFrame({"x": numbers, "label": numbers > 0})

@@ -1,4 +1,7 @@
-"""Tables as spreadsheets and exports write them: trained on, or refused in words that name the cause."""
+"""Tests of tables as spreadsheets and exports write them.
+
+They are used, or refused with an error that names the cause.
+"""
 
 from datetime import timedelta
 
@@ -124,7 +127,7 @@ def test_taken_and_told(tmp_path, capsys, case):
 
 
 def test_parquet_is_read_as_csv_is(tmp_path, capsys):
-    """With words, truth values, missing numbers and categories; predictions of the file are those of the CSV file."""
+    """The file has words, truth values, missing numbers and categories. Its predictions are those of the CSV file."""
     pd = pytest.importorskip("pandas")
     ages = [None if n % 7 == 0 else 30.5 + n % 17 for n in range(40)]
     frame = pd.DataFrame({"age": ages, "member": [n % 3 > 0 for n in range(40)], "kind": list("xyxz") * 10})
@@ -144,7 +147,7 @@ def test_parquet_is_read_as_csv_is(tmp_path, capsys):
 
 
 def flags(tmp_path):
-    """A truth value that is the label, as Parquet, as pandas' CSV and as a spreadsheet's CSV."""
+    """Writes a truth value that determines the label, as Parquet, as pandas' CSV and as a spreadsheet's CSV."""
     pd = pytest.importorskip("pandas")
     told = [n % 3 > 0 for n in range(60)]
     frame = pd.DataFrame({"x": np.arange(60) % 7 + 0.5, "flag": told, "label": [("n", "y")[one] for one in told]})
@@ -158,7 +161,7 @@ def flags(tmp_path):
 @pytest.mark.slow
 @pytest.mark.plugins
 def test_truth_values_are_read_alike_from_every_file(tmp_path, capsys):
-    """A model of the one file is tested and asked with the others."""
+    """A model of one file is tested on the others and predicts for them."""
     parquet, pandas, sheet = flags(tmp_path)
     model = ["--model", "linear", "--epochs", "30", "--patience", "0", "--no-plots", "--learning-rate", "0.1"]
     for rows, test, more in ((parquet, sheet, []), (pandas, parquet, ["--no-export"])):
@@ -291,9 +294,9 @@ TOLD_APART = {
 
 
 def test_columns_of_parquet_that_hold_no_single_value(tmp_path, capsys):
-    """They are left out by name; as a label, and where columns.json asks for one, they are refused."""
+    """They are skipped by name. They are refused as a label, and if columns.json requires one."""
     path = parquet(
-        tmp_path / "rows.pq",  # Parquet by its first bytes
+        tmp_path / "rows.pq",  # Parquet, according to its first bytes
         listed=[[1, 2], [3]] * 30,
         record=[{"a": 1}, {"a": 2}] * 30,
         raw=[b"\xff\xfe", b"a"] * 30,

@@ -1,4 +1,4 @@
-"""Vocabularies capped by frequency."""
+"""Tests of vocabularies that are capped by frequency."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Train, evaluate, export, predict, serve: a command each, and one answer for every row, those with holes included."""
+"""The commands train, predict and serve return the same answer for every row, even for rows with holes."""
 
 import json
 
@@ -12,7 +12,7 @@ pytestmark = [pytest.mark.plugins, pytest.mark.libraries]
 
 
 def with_holes(frame, label):
-    """A tenth of all other cells is missing; some rows lack every number."""
+    """Removes a tenth of all cells except labels. Some rows lose every number."""
     rng = np.random.default_rng(0)
     holes = rng.random(frame.shape) < 0.1
     holes[7:9] = True
@@ -21,7 +21,7 @@ def with_holes(frame, label):
 
 
 def wine():
-    """Numbers, whole numbers, words and truth values, with holes."""
+    """A table of numbers, whole numbers, words and truth values, with holes."""
     from sklearn.datasets import load_wine
 
     frame = load_wine(as_frame=True).frame.iloc[:, [0, 1, 6, 9, 12, 13]]
@@ -52,7 +52,7 @@ def election():
 
 
 def instances(frame, columns):
-    """Rows as a client has them: what is missing is null."""
+    """Rows as a client sends them. A missing value is null."""
     kinds = {name: one["kind"] for name, one in columns.items() if one["kind"] != "skip"}
     rows = [dict.fromkeys(kinds) for _ in range(len(frame))]
     for name, kind in kinds.items():
@@ -63,7 +63,7 @@ def instances(frame, columns):
 
 
 def whole_way(folder, frame, label, capsys, *sizes):
-    """Every command once; the answers of the file, of the server, and what the evaluation said."""
+    """Runs every command once. Returns the answers for the file and from the server, and the evaluation."""
     from estimator_exporters.serving.repository import Source
     from plugins.exporters.tests.live_server import running
 
@@ -87,7 +87,7 @@ def whole_way(folder, frame, label, capsys, *sizes):
 def compare(frame, label, found):
     read, served, evaluated, names = found
     assert len(read) == len(served) == len(frame)
-    assert frame.drop(columns=label).isna().any(axis=1).sum() > 5  # rows with holes are among them
+    assert frame.drop(columns=label).isna().any(axis=1).sum() > 5  # enough rows have holes
     given = np.array([row["probabilities"] for row in served])
     scored = [[row[f"probabilities_{name}"] for name in names] for row in read]
     np.testing.assert_allclose(scored, given, rtol=1e-5, atol=1e-6)
@@ -107,10 +107,10 @@ def test_one_answer_for_every_row(tmp_path, capsys):
 
 
 @pytest.mark.slow
-@pytest.mark.filterwarnings("ignore:The 'convert_dates' keyword")  # vega_datasets reads its JSON so
+@pytest.mark.filterwarnings("ignore:The 'convert_dates' keyword")  # vega_datasets uses it
 @pytest.mark.parametrize("make", [penguins, cars, election])
 def test_real_tables(tmp_path, capsys, make):
-    """`uv run --group tables pytest -m slow plugins/canned_tabular/tests/test_whole_way.py`."""
+    """Run with `uv run --group tables pytest -m slow plugins/canned_tabular/tests/test_whole_way.py`."""
     for package in ("palmerpenguins", "vega_datasets", "statsmodels"):
         pytest.importorskip(package)
     frame, label = make()

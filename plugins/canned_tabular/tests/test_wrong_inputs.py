@@ -1,6 +1,6 @@
-"""Sixty wrong inputs: each is refused with feature, row, value and cure; nothing is trained, nothing written.
+"""Sixty wrong inputs are refused with feature, row, value and advice. Nothing is trained, and nothing is written.
 
-`UPDATE=1` writes docs/wrong_inputs.md from what is said; without it the page is compared.
+`UPDATE=1` writes docs/wrong_inputs.md from the messages. Otherwise the page is compared with them.
 """
 
 import os
@@ -14,7 +14,7 @@ from plugins.canned_tabular.tests import wrong_inputs as wrong
 
 pytest.importorskip("pandas")
 pytestmark = [pytest.mark.plugins, pytest.mark.libraries]
-#: What tells a reader what to do begins one sentence of each message.
+#: Words that begin the advice of a message.
 CURES = "Fill it|Correct|Convert|Write it|Give|Bring|Add|Send|Leave"
 FOUND = {}
 
@@ -40,7 +40,7 @@ def server(tmp_path_factory):
 
 
 def told(fault, message, folder, door):
-    """The message names what is wrong: the column, the row, the value, and what to do."""
+    """Checks that the message names the fault: the column, the row, the value, and the advice."""
     column, value = wrong.FAULTS[fault]
     assert column in message or (column == "income" and message.startswith("Labels hold"))
     if value is not wrong.ABSENT:
@@ -76,7 +76,7 @@ def test_wrong_requests(server, tmp_path, fault):
 
 @pytest.mark.parametrize("door", wrong.DOORS)
 def test_the_rows_are_right_otherwise(tmp_path, door):
-    """All doors read the same eight rows."""
+    """All input functions read the same eight rows."""
     source = wrong.DOORS[door](wrong.table(), tmp_path)
     ((features, labels),) = list(source())
     assert features["age"].tolist() == [30.0 + n for n in range(wrong.ROWS)]

@@ -1,4 +1,4 @@
-"""Trains a model with a table of its own per device; run by test_large_tables.py with some devices."""
+"""Trains a model whose table is split over the devices. test_large_tables.py runs it with several devices."""
 
 import json
 import sys

@@ -1,4 +1,4 @@
-"""Wrong inputs: what is wrong in which place, through which door."""
+"""Wrong inputs: the faults, their places, and the input functions that read them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ COLUMNS = [
     tab.numeric_column("age"),
     tab.categorical_column_with_vocabulary_list("city", ["Rome", "Oslo"]),
 ]
-#: By name: the column and what stands there in row 5. A value that is absent is a column that is.
+#: The faults by name: the column, and its value in row 5. ABSENT removes the whole column.
 FAULTS: dict[str, tuple[str, Any]] = {
     "a number is missing": ("age", None),
     "a number is infinite": ("age", float("inf")),
@@ -40,7 +40,7 @@ FAULTS: dict[str, tuple[str, Any]] = {
 
 
 def table(fault: str | None = None) -> list[Row]:
-    """Eight rows, one of them wrong."""
+    """Returns eight rows, one of which has the fault."""
     cities = ["Rome", "Oslo"]
     rows: list[Row] = [
         {"age": 30.0 + n, "city": cities[n % 2], "income": ["low", "high"][n % 2], "share": 1.0} for n in range(ROWS)
@@ -57,7 +57,7 @@ def columns_of(rows: Sequence[Row]) -> dict[str, list[Any]]:
 
 
 def as_array(values: Sequence[Any]) -> np.ndarray:
-    """What a user makes of a list: floats where all are, objects where they are mixed."""
+    """The array that a user makes of a list: floats if all are floats, objects if they are mixed."""
     if all(isinstance(value, float) for value in values):
         return np.array(values, np.float32)
     if all(isinstance(value, str) for value in values):
@@ -91,7 +91,7 @@ def from_csv(rows: Sequence[Row], folder: Path) -> Any:
 
 
 def from_parquet(rows: Sequence[Row], folder: Path) -> Any:
-    """Columns have one type: where one value is a date or a list, all are; where one is a text, numbers are too."""
+    """Columns have one type. If one value is a date or a list, all are. If one is a text, numbers become texts."""
     import pyarrow as pa
     import pyarrow.parquet
 
@@ -113,7 +113,7 @@ def from_parquet(rows: Sequence[Row], folder: Path) -> Any:
 
 
 def from_tfrecord(rows: Sequence[Row], folder: Path) -> Any:
-    """Values that are missing are left out of their record; dates are texts there."""
+    """Missing values are left out of their record. Dates are texts."""
     path = folder / "rows.tfrecord"
     write_tfrecord(str(path), [_example(row) for row in rows])
     spec = {
@@ -139,7 +139,7 @@ def _example(row: Row) -> bytes:
     return message.SerializeToString()
 
 
-#: What reads the rows to train on.
+#: The functions that read the rows for training.
 DOORS: dict[str, Callable[[Sequence[Row], Path], Any]] = {
     "DataFrame": from_frame,
     "dict": from_dict,
@@ -150,7 +150,7 @@ DOORS: dict[str, Callable[[Sequence[Row], Path], Any]] = {
 
 
 def estimator(folder: Path) -> ec.Estimator:
-    """What reads all four columns."""
+    """An estimator that reads all four columns."""
     return tab.LinearClassifier(
         COLUMNS,
         str(folder / "model"),
@@ -160,7 +160,7 @@ def estimator(folder: Path) -> ec.Estimator:
     )
 
 
-#: What a request can have wrong: labels and weights are not in it.
+#: The possible faults of a request, which has no labels and weights.
 OF_REQUESTS = [fault for fault, (column, _) in FAULTS.items() if column in ("age", "city")]
 
 
@@ -176,7 +176,7 @@ PAGE = Path(__file__).parents[3] / "docs" / "wrong_inputs.md"
 
 
 def line(fault: str, door: str, message: str, folder: Path) -> str:
-    """A line of the page: what a user of that door reads."""
+    """A line of the page: the message for the user of an input function."""
     told = message.replace(f"{folder}/", "").replace("|", "\\|")
     return f"| {door} | {told} |"
 
