@@ -1,6 +1,6 @@
 """Evaluates one model with every kind of head on all devices of this process and prints the metrics as JSON.
 
-Run in a fresh process by test_devices.py, with another number of CPU devices each time.
+test_devices.py runs it in a new process each time, with different numbers of CPU devices.
 """
 
 import json
@@ -19,7 +19,7 @@ NAMES = ["O", "B-A", "I-A"]
 
 
 def heads():
-    """Every head, with weights where it takes some."""
+    """Every head, with weights where it takes them."""
     parts = [
         eh.BinaryClassHead(weight_column="weight", thresholds=[0.3], name="binary"),
         eh.MultiClassHead(4, weight_column="weight", name="multi_class"),

@@ -1,4 +1,7 @@
-"""Reads what tf.estimator's own heads gave (see recorded/README.md) and refuses what another recorder text made."""
+"""Reads the recorded results of tf.estimator's own heads (see recorded/README.md).
+
+Refuses those of changed recorders.
+"""
 
 import functools
 import hashlib
@@ -11,7 +14,7 @@ TENSORFLOW = "2.15.1"
 
 
 class StaleRecordingError(Exception):
-    """A recording was made by another version of its recorder or of TensorFlow than the one beside it."""
+    """A recording was made by another version of its recorder, or by another version of TensorFlow."""
 
 
 def names():
@@ -41,7 +44,7 @@ def check_header(header, folder=FOLDER):
 
 
 def exported(case):
-    """The export outputs of a case with each ``"=key"`` replaced by the prediction it stands for."""
+    """The export outputs of a case. Each ``"=key"`` is replaced by the prediction that it refers to."""
     expected = case["expected"]
     predictions = {
         key: expected["predictions"][0][value[1:]] if isinstance(value, str) else value

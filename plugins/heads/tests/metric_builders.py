@@ -1,4 +1,4 @@
-"""Every streaming metric of this package as a function of (labels, scores, weights), on data all of them take.
+"""Every streaming metric of this package as a function of (labels, scores, weights), for data that all of them take.
 
 Labels are class ids [batch], scores probabilities [batch, 4], weights [batch] or None.
 """

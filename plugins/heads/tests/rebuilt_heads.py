@@ -50,7 +50,7 @@ FUNCTIONS = {
 
 
 def build(spec):
-    """The head that `{"class", "arguments"}` describes."""
+    """Builds the head that `{"class", "arguments"}` describes."""
     arguments = dict(spec["arguments"])
     for name in ("loss_fn", "inverse_link_fn"):
         if name in arguments:
@@ -63,7 +63,7 @@ def build(spec):
 
 
 def arrays(value):
-    """JSON lists as arrays; sparse labels as one list of labels an example."""
+    """Converts JSON lists to arrays, and sparse labels to one list of labels per example."""
     if isinstance(value, dict) and "sparse_indices" in value:
         rows = np.empty(value["dense_shape"][0], object)
         for row in range(len(rows)):
@@ -80,6 +80,6 @@ def arrays(value):
 
 
 def with_names(head, predictions):
-    """Predictions on the host, class names added; the two parts of a MultiHead's keys joined by "/"."""
+    """The predictions on the host with class names. The two parts of a MultiHead's keys are joined by "/"."""
     fetched = apply_transforms(head.prediction_transforms(), jax.device_get(dict(predictions)))
     return {"/".join(key) if isinstance(key, tuple) else key: value for key, value in fetched.items()}

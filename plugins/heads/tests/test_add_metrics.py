@@ -42,7 +42,7 @@ def test_what_the_estimator_was_given_stays(tmp_path: Any) -> None:
     estimator = ec.Estimator(model_fn, config=config, params={"label": 3.0}, label_transforms=[Doubled()])
     more = ec.add_metrics(estimator.train(batches, steps=1), label_mean)
     assert more.params == {"label": 3.0}
-    assert more.evaluate(batches)["label_mean"] == 6.0  # input_fn got params, labels were transformed
+    assert more.evaluate(batches)["label_mean"] == 6.0  # input_fn received params, and labels were transformed
 
 
 def test_a_metric_that_is_replaced_is_named(tmp_path: Any, caplog: pytest.LogCaptureFixture) -> None:
@@ -65,7 +65,7 @@ def test_metrics_are_added_and_the_estimator_is_not_changed(tmp_path: Any) -> No
         },
     )
     metrics = more.evaluate(batches)
-    assert metrics["average_loss"] == 0.0  # the new one wins
+    assert metrics["average_loss"] == 0.0  # the new metric replaces the old one
     assert metrics["label_mean"] == 1.0
     assert "label_mean" not in estimator.evaluate(batches)
     with pytest.raises(ec.EstimatorError, match="not expected args: \\['foo'\\]"):

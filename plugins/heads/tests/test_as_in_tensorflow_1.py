@@ -1,4 +1,7 @@
-"""What tf.compat.v1.metrics, tf_metrics and Keras do where ours did otherwise; recorded with TensorFlow 2.15.1."""
+"""Tests against tf.compat.v1.metrics, tf_metrics and Keras where this package once differed.
+
+The values were recorded with TensorFlow 2.15.1.
+"""
 
 import json
 from pathlib import Path
@@ -52,7 +55,7 @@ def test_accuracy_with_an_infinite_weight_is_no_number() -> None:
 
 
 def test_adagrad_from_an_accumulator_of_0() -> None:
-    """There: w - rate * g / (sqrt(total) + epsilon), for gradients of any size."""
+    """The step in TensorFlow is w - rate * g / (sqrt(total) + epsilon), for gradients of any size."""
     rate, epsilon = 0.1, 1e-7
     gradients = np.array([1.0, 1e-4, 1e-7, 0.0])
     optimizer = adagrad(rate, initial_accumulator_value=0.0)

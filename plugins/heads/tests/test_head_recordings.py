@@ -1,4 +1,4 @@
-"""The recordings of tf.estimator's heads are what their recorders have written, and there are enough of them."""
+"""The recordings of tf.estimator's heads are as their recorders wrote them, and there are enough of them."""
 
 import collections
 import json

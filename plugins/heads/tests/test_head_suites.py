@@ -1,4 +1,4 @@
-"""Every head keeps the contract of heads, and every host transform that of host transforms."""
+"""Every head fulfils the contract of heads, and every host transform that of host transforms."""
 
 import numpy as np
 

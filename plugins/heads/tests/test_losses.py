@@ -1,4 +1,4 @@
-"""Losses: values, gradients against finite differences, and logits of any size."""
+"""Tests of losses: values, gradients against finite differences, and logits of any size."""
 
 import math
 
@@ -50,7 +50,7 @@ LOSSES = {
 
 
 def finite_differences(loss, logits, step=0.02):
-    """The gradient of the sum of the losses, by central differences of fourth order; the sums are in float64."""
+    """The gradient of the sum of the losses, by central differences of fourth order. The sums are in float64."""
     directions = np.eye(logits.size, dtype=np.float32).reshape(logits.size, *logits.shape)
     offsets = np.array([-2, -1, 1, 2], np.float32)[:, None, None] * step * directions[:, None]
     moved = jax.vmap(jax.vmap(loss))(logits + offsets)
@@ -72,7 +72,7 @@ def test_logits_of_ten_thousand(name, dtype):
         logits = jnp.asarray(1e4 * signs, dtype)
         values, gradient = jax.jit(jax.value_and_grad(lambda x: jnp.sum(LOSSES[name](x)), allow_int=False))(logits)
         assert gradient.dtype == dtype
-        if "poisson" in name:  # exp(10000) is beyond float32: infinite, never NaN
+        if "poisson" in name:  # exp(10000) is beyond float32, so it is infinite, never NaN
             assert not np.isnan(np.asarray(LOSSES[name](logits), np.float32)).any()
             assert not np.isnan(np.asarray(gradient, np.float32)).any()
         else:
@@ -115,7 +115,7 @@ def test_plain_losses_against_optax():
         optax.softmax_cross_entropy_with_integer_labels(logits, IDS),
     )
     np.testing.assert_allclose(ours, exact, rtol=1e-6, atol=np.spacing(np.abs(logits).max()))
-    # optax subtracts two large numbers where the loss is small.
+    # optax subtracts two large numbers if the loss is small.
     assert np.abs(ours - exact).max() <= np.abs(theirs - exact).max()
     np.testing.assert_allclose(
         losses.sigmoid_cross_entropy(SOFT, logits), optax.sigmoid_binary_cross_entropy(logits, SOFT), rtol=1e-5

@@ -1,4 +1,4 @@
-"""Metrics of two classes against scikit-learn, on random and on difficult data."""
+"""Tests of the metrics of two classes against scikit-learn, on random and on difficult data."""
 
 import functools
 import warnings
@@ -64,7 +64,7 @@ def test_auc_is_that_of_scores_cut_to_the_buckets(kind):
     ours = streamed(metrics.auc, labels, scores, sizes=SIZES, weights=weights)
     buckets = np.maximum(np.ceil(scores * np.float32(199)) - 1, 0)
     if len(set(labels[weights > 0])) < 2:
-        assert ours == 0.0  # as tf.estimator; scikit-learn leaves it undefined
+        assert ours == 0.0  # as tf.estimator does; undefined in scikit-learn
     else:
         assert ours == pytest.approx(sk.roc_auc_score(labels, buckets, sample_weight=weights.astype(float)), rel=1e-6)
 
@@ -80,7 +80,7 @@ def test_exact_auc(kind):
     else:
         assert area == pytest.approx(sk.roc_auc_score(labels, scores, sample_weight=weights.astype(float)), rel=1e-9)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # no positive at all
+        warnings.simplefilter("ignore")  # no positive examples
         expected = sk.average_precision_score(labels[kept], scores[kept], sample_weight=weights[kept].astype(float))
     assert precision == pytest.approx(expected, rel=1e-9, abs=1e-15)
 
@@ -105,7 +105,7 @@ def test_operating_points_by_brute_force(kind):
             (metrics.specificity_at_sensitivity, specificity, recall),
         ]:
             value = streamed(lambda y, s, w, f=ours, b=bound: f(y, s, b, w), labels, scores, weights, sizes=(N,))
-            # A bound met up to rounding may be met or missed: both answers are right.
+            # A bound that is met except for rounding may count as met or as missed, so both answers are right.
             answers = [wanted[bounded >= bound + slack].max(initial=0.0) for slack in (-1e-9, 1e-9)]
             assert any(value == pytest.approx(answer, rel=1e-6, abs=1e-9) for answer in answers)
 
@@ -172,7 +172,7 @@ def test_a_nan_score_is_never_hidden_unless_it_has_no_weight(build):
 )
 def test_a_nan_in_a_row_of_scores_is_never_hidden_unless_the_row_has_no_weight(build):
     ids, scores = np.array([0, 1, 1]), np.array([[0.2, 0.8], [np.nan, 0.5], [0.1, 0.9]], np.float32)
-    if build is metrics.log_loss:  # looks at the score of the label alone
+    if build is metrics.log_loss:  # uses only the score of the label
         scores[1] = np.nan
     labels = ids if build is metrics.log_loss or "top_k" in str(build) else np.eye(2)[ids]
     assert np.isnan(build(labels, scores).compute())

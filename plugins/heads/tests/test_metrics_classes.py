@@ -1,4 +1,4 @@
-"""Metrics of several classes and of lists against scikit-learn, on random and on difficult data."""
+"""Tests of the metrics of several classes and of lists against scikit-learn, on random and on difficult data."""
 
 import functools
 
@@ -88,7 +88,7 @@ def test_top_k_accuracy(k):
     labels, weights = rng.integers(0, CLASSES, N), rng.uniform(0, 2, N).astype(np.float32)
     scores = rng.normal(size=(N, CLASSES)).astype(np.float32)
     value = streamed(lambda y, s, w: metrics.top_k_accuracy(y, s, k, w), labels, scores, weights, sizes=SIZES)
-    # scikit-learn warns where k reaches the number of classes, and the answer is 1.
+    # scikit-learn warns if k reaches the number of classes. The answer is 1 then.
     if k == CLASSES:
         assert value == 1.0
     else:
@@ -122,7 +122,7 @@ def test_ndcg(k):
     scores, weights = rng.normal(size=(N, 8)).astype(np.float32), rng.uniform(0, 2, N).astype(np.float32)
     build = functools.partial(metrics.ndcg, k=k, exponential_gain=False)
     value = streamed(build, relevance, scores, sizes=SIZES, weights=weights)
-    some = relevance.any(axis=1)  # scikit-learn counts lists without a relevant item as 0; here they are left out
+    some = relevance.any(axis=1)  # scikit-learn counts lists without a relevant item as 0. Here they are skipped.
     expected = sk.ndcg_score(relevance[some], scores[some], k=k, sample_weight=weights[some].astype(float))
     assert value == pytest.approx(expected, rel=1e-5)
     gained = streamed(functools.partial(metrics.ndcg, k=k), relevance, scores, sizes=SIZES, weights=weights)

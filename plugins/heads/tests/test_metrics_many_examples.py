@@ -1,4 +1,4 @@
-"""Twenty million examples in batches: beyond 2**24, where a float32 counter stops."""
+"""Tests with twenty million examples in batches. This is more than 2**24, where a float32 counter stops."""
 
 import jax
 import jax.numpy as jnp
@@ -15,7 +15,7 @@ assert EXAMPLES > 2**24
 
 
 def accumulated(build, batches):
-    """The metrics of all batches, merged on the device as an evaluation does."""
+    """The metrics of all batches, merged on the device as in an evaluation."""
 
     @jax.jit
     def step(state, *batch):
@@ -59,7 +59,7 @@ def test_counts_and_sums_of_one_batch_twenty_times():
 def test_every_example_counts_as_in_scikit_learn():
     rng = np.random.default_rng(31)
     labels = (rng.random(EXAMPLES, np.float32) < 0.3).astype(np.int8)
-    # Multiples of 1/64 in the middle of 200 thresholds' buckets: their area is the exact one.
+    # Multiples of 1/64 are in the middle of the buckets of 200 thresholds, so their area is exact.
     scores = np.clip(np.round(64 * rng.normal(0.4 + 0.2 * labels, 0.2)), 1, 63).astype(np.float32) / 64
     ids, called = rng.integers(0, 3, (2, EXAMPLES), np.int8)
     weights = rng.uniform(0.5, 2.0, EXAMPLES).astype(np.float32)

@@ -1,4 +1,4 @@
-"""Any split of the data, in any order and any grouping, padded or not, gives the same value of every metric."""
+"""Every metric has the same value for any split of the data, in any order and grouping, with or without padding."""
 
 import functools
 
@@ -38,7 +38,7 @@ def merged(left, right):
 
 
 def metrics_of(rows, weighted):
-    """The metrics of at most SLOTS rows, padded with rows that must not count."""
+    """The metrics of at most SLOTS rows, with padding rows that must not count."""
     index = np.zeros(SLOTS, int)
     index[: len(rows)] = rows
     mask = (np.arange(SLOTS) < len(rows)).astype(np.float32)
@@ -54,7 +54,7 @@ def whole(weighted):
 
 
 def split(seed):
-    """A random order of the rows, cut into parts of 0 to SLOTS rows."""
+    """The rows in a random order, in parts of 0 to SLOTS rows."""
     rng = np.random.default_rng(seed)
     rows, parts = rng.permutation(ROWS), []
     while len(rows):
@@ -77,7 +77,7 @@ def test_any_split_order_and_grouping(weighted, seed, random):
     states, values = whole(weighted)
     for name, value in compute_metrics(pieces[0]).items():
         np.testing.assert_allclose(value, values[name], rtol=1e-6, atol=1e-12, err_msg=name)
-    # Counts are the same to the bit.
+    # Counts are bitwise the same.
     device, _ = split_host_metrics(jax.device_get(pieces[0]))
     for name, metric in device.items():
         for ours, theirs in zip(jax.tree.leaves(metric), jax.tree.leaves(states[name]), strict=True):

@@ -1,4 +1,4 @@
-"""Metrics of numbers and vectors against scikit-learn, on random and on difficult data."""
+"""Tests of the metrics of numbers and vectors against scikit-learn, on random and on difficult data."""
 
 import math
 
@@ -56,7 +56,7 @@ def test_pearson(kind):
 
 @pytest.mark.parametrize("offset", [1e3, 1e6, 1e7, -3e9])
 def test_spread_is_seen_at_any_offset(offset):
-    """float32 leaves a few bits of the spread; none of them may be lost."""
+    """float32 has only a few bits left for the spread. The metric must not lose them."""
     spread = max(1.0, abs(offset) * 3e-7)
     labels = (offset + spread * rng.normal(size=N)).astype(np.float32)
     predicted = (labels + 0.2 * spread * rng.normal(size=N)).astype(np.float32)

@@ -1,4 +1,4 @@
-"""What BaseHead does for a user's own head, and what every head does with optimizers, summaries and padding."""
+"""Tests of BaseHead with a user's own head, and of optimizers, summaries and padding with every head."""
 
 from decimal import Decimal
 from pathlib import Path
@@ -22,7 +22,7 @@ KEYS = {"features": {}, "logits": LOGITS, "labels": LABELS}
 
 
 class QuantileHead(eh.BaseHead):
-    """Writes only what a user has to write."""
+    """Defines only the methods that a user has to define."""
 
     def loss(self, labels, logits, features=None, mode=None, regularization_losses=None):
         error = labels - logits
@@ -223,7 +223,7 @@ def test_an_object_that_is_infinite_as_float32_is_no_label():
 
 
 def test_labels_that_are_strings_need_what_the_error_names(tmp_path):
-    """The transforms of a head without a vocabulary turn no string into an id."""
+    """The transforms of a head without a vocabulary do not convert strings to ids."""
     x, kinds = np.ones((6, 1), np.float32), np.array(["ape", "bee", "cat"] * 2)
     rows = ec.inputs.numpy_input_fn({"x": x}, kinds, batch_size=3, shuffle=False)
 

@@ -1,4 +1,4 @@
-"""Plots of an evaluation: pictures in its event file, when asked for."""
+"""Tests of the plots of an evaluation: pictures in its event file, on request."""
 
 import numpy as np
 import optax
@@ -57,7 +57,7 @@ def test_the_data_of_the_precision_recall_curve(tmp_path):
     content = events.PluginTagToContent("pr_curves")["plots/pr_curve"]
     thresholds = plugin_data_pb2.PrCurvePluginData.FromString(content).num_thresholds
     (point,) = events.Tensors("plots/pr_curve")
-    assert point.step == 2  # of the weights, after four batches of evaluation
+    assert point.step == 2  # the step of the weights, after four evaluation batches
     curve = tensor_util.make_ndarray(point.tensor_proto)
     assert curve.shape == (6, thresholds)
     for index in (20, thresholds // 2, thresholds - 20):

@@ -1,6 +1,6 @@
-"""Where the heads differ from tf.estimator's on purpose: each difference with its reason, shown in a recording.
+"""Tests of the intended differences between the heads and tf.estimator's: each has a reason and a recording.
 
-A difference that no recording shows any more fails here, so that the list cannot outlive it.
+A difference that its recording no longer shows fails here, so that the list stays correct.
 """
 
 import jax
@@ -15,7 +15,7 @@ from plugins.heads.tests import head_recordings, rebuilt_heads
 
 
 def opened(recording, name):
-    """A recorded case, its head, and its batches as this package takes them."""
+    """A recorded case, its head, and its batches in the form that this package takes."""
     case = head_recordings.load(recording)[name]
     batches = [
         {key: rebuilt_heads.arrays(batch[key]) for key in ("features", "logits", "labels")} for batch in case["batches"]
@@ -74,7 +74,7 @@ def exported_ids_and_names():
     return expected["export_outputs"]["serving_default"]["classes"], np.asarray(served.classes).tolist()
 
 
-#: Name of the difference: why, and what gives (theirs, ours) in a recorded case.
+#: The differences by name: the reason, and a function that returns (theirs, ours) for a recorded case.
 DIFFERENCES = {
     "str_not_bytes": ("class names are str, not bytes: what Python and JSON users expect", str_not_bytes),
     "int32_class_ids": ("class ids are int32: there is no int64 on the device", int32_class_ids),

@@ -1,4 +1,4 @@
-"""What tf.estimator's heads refuse is refused here, in the same words where it had any; the exceptions are named."""
+"""The heads refuse what tf.estimator's heads refuse, in the same words if there were any. The lists name exceptions."""
 
 import re
 
@@ -13,25 +13,25 @@ CASES = head_recordings.load("head_errors")
 
 
 def recorded_errors(case):
-    """What the original raised, eager and in a graph; empty if nothing."""
+    """The messages that the original raised, eager and in a graph. Empty if it raised nothing."""
     found = [case["error"]] if "error" in case else [case["errors"]["eager"], case["errors"]["graph"]]
     return [error["message"] for error in found if error is not None]
 
 
-#: Accepted here, and why.
+#: The cases that are accepted here, with the reason.
 ACCEPTED = {
     "spec_train_without_variables": "no list of variables means all of them: there is a variable scope to know them.",
     "data_binary_labels_number_with_vocabulary": "labels that are ids already are taken: the input has converted them.",
     "data_multi_class_labels_number_with_vocabulary": "as above.",
 }
-#: Refused here, accepted by the original.
+#: The cases that are refused here, and that the original accepts.
 REFUSED = {"arguments_multi_head_same_names": "different names"}
-#: Refused in other words, because the original's come from deep inside TensorFlow or speak of what is not here.
+#: Refused in other words: the original's come from deep inside TensorFlow or name things that do not exist here.
 REWORDED = {
-    "arguments_binary_threshold_0": "thresholds must be in",  # one wording for both classifiers
+    "arguments_binary_threshold_0": "thresholds must be in",  # the same words for both classifiers
     "arguments_binary_threshold_1": "thresholds must be in",
     "arguments_multi_label_vocabulary_text": "label_vocabulary should be a list",
-    "data_binary_labels_sparse": "Labels are strings",  # a list of labels an example takes the place of a SparseTensor
+    "data_binary_labels_sparse": "Labels are strings",  # a list of labels per example replaces a SparseTensor
     "data_binary_labels_text": "Labels are strings",
     "data_multi_class_labels_text": "Labels are strings",
     "data_regression_labels_text": "Labels are strings",
@@ -45,7 +45,7 @@ REWORDED = {
 
 
 def refused(case):
-    """Does what the case describes."""
+    """Runs what the case describes."""
     head = rebuilt_heads.build(case["head"])
     if "batch" not in case:
         return
@@ -69,7 +69,7 @@ def refused(case):
 
 
 def first_words(message):
-    # Up to the first value, so that ours may add what was found and what to do.
+    # Only up to the first value, so that the messages here may add what was found and what to do.
     return re.split(r"[:.(]|Given|Received|Expected|got ", message.lstrip("('"))[0].strip()
 
 
@@ -82,7 +82,7 @@ def test_refused(name):
     assert len(words) > 10
     with pytest.raises(EstimatorError, match=re.escape(words)) as caught:
         refused(CASES[name])
-    if name in REWORDED:  # and still is
+    if name in REWORDED:  # and the words still differ
         assert not any(first_words(message) in str(caught.value) for message in recorded_errors(CASES[name]))
 
 

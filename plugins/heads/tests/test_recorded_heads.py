@@ -1,4 +1,4 @@
-"""The heads give what tf.estimator's heads gave, but for the differences that test_recorded_differences.py names."""
+"""The heads return what tf.estimator's heads returned, except for the differences in test_recorded_differences.py."""
 
 import collections
 import sys
@@ -15,10 +15,10 @@ from estimator_core.metrics import applying_example_weights, compute_metrics, me
 from estimator_heads import MultiHead
 from plugins.heads.tests import head_recordings, rebuilt_heads
 
-# Below 1e-6 the losses of the original are themselves differences of rounded numbers, and differ between its modes.
+# Losses of the original below 1e-6 are differences of rounded numbers, and differ between its modes.
 RTOL, ATOL = 1e-5, 1e-6
 
-#: Cases whose loss is the small difference of large terms, and the rounding error of those.
+#: Cases whose loss is a small difference of large terms, with its rounding error.
 CANCELLATION = {"SequentialHeadWrapper_003": 2e-5}  # 0.57 from terms of up to 150
 
 
@@ -33,7 +33,7 @@ def close(actual, expected, what):
 
 
 class Batch:
-    """A recorded batch as this package takes it, with `padding` rows more that must not count."""
+    """A recorded batch in the form that this package takes, with `padding` additional rows that must not count."""
 
     def __init__(self, batch, padding):
         given = {key: rebuilt_heads.arrays(batch[key]) for key in ("labels", "logits", "features")}
@@ -54,7 +54,7 @@ class Batch:
 
 
 def check_case(case, rows=None):
-    """Compares a case; with `rows` every batch is padded to so many rows."""
+    """Compares a case. If `rows` is set, every batch is padded to this number of rows."""
     head = rebuilt_heads.build(case["head"])
     expected = case["expected"]
     losses = case.get("regularization_losses")
@@ -142,7 +142,7 @@ def test_case_of_the_reference(name):
 
 
 def with_the_rare_first(cases):
-    """All cases; those that no option needs to be met in a head are left to the slow tests."""
+    """Returns all cases. A case is slow if the cases before it already have each of its options with its head."""
     met, found = collections.Counter(), []
     for name, case in cases.items():
         options = [(case["head"]["class"], option) for option in [None, *case["options"]]]
@@ -156,7 +156,7 @@ last_head: list[str] = []
 
 
 def free_programs_of_the_head_before(case):
-    """Programs compiled for another head need not stay in memory, whichever cases this process runs."""
+    """Frees the programs that were compiled for another head, for any selection of cases in this process."""
     kind = case["head"]["class"]
     if last_head and last_head != [kind]:
         jax.clear_caches()
@@ -168,5 +168,5 @@ def test_random_case(name, monkeypatch):
     case = head_recordings.load("random_heads")[name]
     free_programs_of_the_head_before(case)
     monkeypatch.setattr(sys.modules[__name__], "ATOL", CANCELLATION.get(name, ATOL))
-    # Padded to one number of rows, so that single operations are compiled for few shapes, and padding is tested, too.
+    # Padded to one number of rows, so that single operations are compiled for few shapes. It also tests padding.
     check_case(case, rows=6)

@@ -1,4 +1,4 @@
-"""Label strings live on the host: ids inside the computation, names in predictions and exports."""
+"""Label strings stay on the host: ids inside the computation, names in predictions and exports."""
 
 from pathlib import Path
 
@@ -81,7 +81,7 @@ def test_label_strings_of_tokens():
     ids=lambda head: type(head).__name__,
 )
 def test_strings_that_did_not_reach_the_model_are_explained(head):
-    # The input leaves strings out of what the model sees: its labels are None then.
+    # The input removes strings from the features and labels of the model, so its labels are None.
     with pytest.raises(ArgumentError, match=r"label_transforms=head\.label_transforms\(\)"):
         head.loss(None, np.zeros((2, 1, head.logits_dimension)))
 
@@ -112,7 +112,7 @@ def test_multi_hot_labels_of_files_and_lists():
     hot = [[0, 0, 0], [1, 0, 1], [0, 1, 0]]
     listed = np.empty(3, object)
     listed[:] = [[0, 0, 0], np.array([1, 0, 1]), (0, 1, 0)]
-    filled = np.array([[*row, -1] for row in hot])  # as files fill lists up
+    filled = np.array([[*row, -1] for row in hot])  # as files fill up lists
     for labels in (listed, filled):
         assert MultiHotLabels(3).apply({"labels": labels})["labels"].tolist() == hot
     ids = np.array([[0, 1, 2, -1], [1, -1, -1, -1], [0, 1, -1, -1]])
@@ -120,7 +120,7 @@ def test_multi_hot_labels_of_files_and_lists():
 
 
 def test_two_columns_of_two_classes_have_one_meaning():
-    """Ids that are 0 and 1 in each row would mean something else than in the next batch."""
+    """Ids that are 0 and 1 in each row of a batch would have another meaning in the next batch."""
     with pytest.raises(ArgumentError, match=r"Given: \[1, -1\]. For ids, add a third column of -1"):
         MultiHotLabels(2).apply({"labels": np.array([[0, 1], [1, -1]])})
     ids = np.array([[0, 1, -1], [1, -1, -1]])
@@ -192,7 +192,7 @@ def test_a_bad_label_of_several_is_told_with_its_row(names, wrong, message):
 
 
 def test_a_column_of_lists_is_the_labels():
-    """A DataFrame of one column makes a dict of labels."""
+    """A DataFrame with one column makes a dict of labels."""
     contract = eh.HeadContract(eh.MultiHead([eh.MultiLabelHead(3, name="tags")]))
     alone = eh.HeadContract(eh.MultiLabelHead(3))
     lists = np.empty(2, object)
@@ -312,7 +312,7 @@ def test_a_contract_makes_ids_of_the_label_strings_of_an_export(tmp_path, head, 
 
 
 def test_lists_of_ids_are_checked_together(monkeypatch):
-    """Each was looked at in Python, twice a batch: for the data, and before they become multi-hot."""
+    """In earlier versions Python checked each row twice per batch: as data, and before its conversion to multi-hot."""
     rng = np.random.default_rng(3)
     faulty = 0
     for _ in range(300):
