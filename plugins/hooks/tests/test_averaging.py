@@ -1,4 +1,4 @@
-"""The average of the weights in real runs: evaluated, kept in checkpoints, predicted with, the same after a resume."""
+"""Tests of the average of the weights in real runs: evaluations, checkpoints, predictions, and resumes use it."""
 
 from pathlib import Path
 from typing import Any

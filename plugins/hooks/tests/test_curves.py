@@ -1,4 +1,4 @@
-"""Hooks that write curves: learning rate, gradient norm, throughput, device memory."""
+"""Tests of hooks that write curves: learning rate, gradient norm, throughput, device memory."""
 
 import json
 import logging

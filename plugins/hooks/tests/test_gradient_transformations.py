@@ -1,4 +1,4 @@
-"""Transformations by name against optax composed by hand."""
+"""Tests of transformations by name against transformations that are composed with optax by hand."""
 
 from typing import Any
 
@@ -89,7 +89,7 @@ def test_the_average_follows_its_formula():
 
 @pytest.mark.parametrize("dtype", [jnp.bfloat16, jnp.float8_e4m3fn], ids=lambda dtype: dtype.__name__)
 def test_the_average_of_weights_of_16_bits_moves_by_small_steps(dtype: Any):
-    """Or of 8 bits, which jax does not promote by itself."""
+    """The same holds for weights of 8 bits, which jax does not promote automatically."""
     tx, weights = eh.ema_of_weights(0.999), {"w": jnp.ones(2, dtype)}
     state = tx.init({"w": jnp.zeros(2, dtype)})
     for _ in range(2000):

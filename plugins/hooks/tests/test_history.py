@@ -1,4 +1,4 @@
-"""HistoryHook and the tables: every step's values, on disk, over kills and several steps per dispatch."""
+"""Tests of HistoryHook and the tables: the values of every step, on disk, with kills and several steps per dispatch."""
 
 import csv
 import json

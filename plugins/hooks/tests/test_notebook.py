@@ -1,4 +1,4 @@
-"""What a notebook shows, with a fake shell; separate/check_notebook.py executes a real one."""
+"""Tests of the output in a notebook, with a fake shell. separate/check_notebook.py uses a real one."""
 
 import sys
 from types import SimpleNamespace
@@ -17,7 +17,7 @@ from estimator_hooks.progress.notebook import NotebookDisplay
 
 
 class FakeShell:
-    """A shell with a kernel, as IPython makes one."""
+    """A shell with a kernel, as IPython creates it."""
 
     def __init__(self) -> None:
         self.kernel = object()
@@ -35,7 +35,7 @@ def notebook(monkeypatch: pytest.MonkeyPatch) -> FakeShell:
 
 
 class Output:
-    """Every version of what the cell shows."""
+    """Records every version of the output of a cell."""
 
     def __init__(self, html: str) -> None:
         self.versions = [html]
@@ -120,7 +120,7 @@ def test_a_long_run_keeps_few_points_and_both_ends() -> None:
         shown._add(step, float(step))
     assert len(shown._points) <= 401
     assert (shown._points[0][0], shown._points[-1][0]) == (0, 1999)
-    shown._add(5, 0.0)  # a second call that starts below adds nothing
+    shown._add(5, 0.0)  # a second call with lower steps adds nothing
     assert shown._points[-1][0] == 1999
 
 
@@ -131,7 +131,7 @@ def test_what_is_registered(notebook: FakeShell) -> None:
 
 def test_an_interrupt_is_one_line_in_a_notebook() -> None:
     error = PreemptedError("Training was interrupted (SIGINT) and its state saved at step 7.", step=7)
-    assert error._render_traceback_() == [str(error)]  # what IPython asks an exception for
+    assert error._render_traceback_() == [str(error)]  # the method that IPython calls on an exception
 
 
 def test_tables_escape_what_they_show() -> None:

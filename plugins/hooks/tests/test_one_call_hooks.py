@@ -1,4 +1,4 @@
-"""IteratorInitializerHook, FinalOpsHook, GlobalStepWaiterHook, StallWatchdogHook, ParameterSummaryHook's table."""
+"""Tests of IteratorInitializerHook, FinalOpsHook, GlobalStepWaiterHook, StallWatchdogHook, ParameterSummaryHook."""
 
 import logging
 import threading

@@ -1,4 +1,4 @@
-"""ProfilerHook: every profile is kept, and none of them ends a run."""
+"""Tests of ProfilerHook: every profile is kept, and a failure of a profile does not end the run."""
 
 import logging
 from pathlib import Path
@@ -16,7 +16,7 @@ from plugins.hooks.tests.small_model import eval_input_fn, make_estimator, train
 
 
 def profiles(folder: Path) -> list[str]:
-    """What the names of the profiles in a folder say of their first steps."""
+    """The first steps of the profiles in a folder, according to their names."""
     return sorted(path.parent.name.partition("_step_")[2] for path in folder.glob("plugins/profile/*/*.xplane.pb"))
 
 
@@ -27,7 +27,7 @@ def warnings(caplog: pytest.LogCaptureFixture) -> list[str]:
 def test_profiles_of_one_second_are_all_kept(tmp_path: Path):
     run = FakeRun(model_dir=tmp_path)
     drive([eh.ProfilerHook(save_steps=1)], steps=4, run=run)
-    assert profiles(tmp_path) == ["2", "3", "4"]  # and none of a fifth step, which does not come
+    assert profiles(tmp_path) == ["2", "3", "4"]  # and not 5, because the run ends at step 4
 
 
 def test_a_profile_without_steps_is_removed(tmp_path: Path, caplog: pytest.LogCaptureFixture):
@@ -68,7 +68,7 @@ def test_the_first_process_says_when_a_profile_begins(tmp_path: Path, monkeypatc
 
 
 def test_a_profile_that_is_left_out_takes_as_many_steps(tmp_path: Path):
-    """Another process may have begun it, and all want control at the same steps."""
+    """Another process may have started it, and all processes need control at the same steps."""
     wanted: dict[int, Any] = {}
 
     class Asked(eh.ProfilerHook):

@@ -1,4 +1,4 @@
-"""Progress as lines, as a bar in a terminal, and with an evaluation inside."""
+"""Tests of progress as lines, as a bar in a terminal, and with an evaluation during training."""
 
 import io
 import logging
@@ -20,7 +20,7 @@ from estimator_hooks.progress.figures import Pace
 
 
 class Clock:
-    """Time passes by the steps that are computed."""
+    """A clock that advances with the computed steps."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, secs_per_step: float) -> None:
         self.now = 1000.0

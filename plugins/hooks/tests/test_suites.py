@@ -1,4 +1,4 @@
-"""The conformance suite of the core, run on every hook of this package that has a state or a cadence."""
+"""Runs the conformance suite of the core on every hook of this package that has a state or a cadence."""
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -78,7 +78,7 @@ class TestFeedFnHook(HookSuite):
 class TestProfilerHook(HookSuite):
     @pytest.fixture(autouse=True)
     def no_trace(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        """A real trace takes half a second; another test makes one."""
+        """Replaces the profiler, because a real trace takes half a second. Another test makes one."""
         import jax
 
         monkeypatch.setattr(jax.profiler, "start_trace", lambda *args, **named: None)

@@ -1,4 +1,4 @@
-"""Data for TensorBoard's pages, read by TensorBoard's own code."""
+"""Tests of the data for TensorBoard's pages, read by TensorBoard's own code."""
 
 import math
 from dataclasses import dataclass
@@ -47,14 +47,14 @@ def trained(model_dir, params, hooks=(), steps=2, **settings):
 
 
 def hparams_of(model_dir):
-    """What TensorBoard's HPARAMS page finds in a directory, by tag."""
+    """The data of TensorBoard's HPARAMS page in a directory, by tag."""
     from tensorboard.plugins.hparams import plugin_data_pb2
 
     accumulator = event_accumulator.EventAccumulator(str(model_dir)).Reload()
     found = {}
     try:
         contents = accumulator.PluginTagToContent("hparams")
-    except KeyError:  # no data of this page at all
+    except KeyError:  # no data of this page
         return {}
     for tag, content in contents.items():
         data = plugin_data_pb2.HParamsPluginData.FromString(content)
@@ -154,7 +154,7 @@ def test_a_resumed_run_draws_no_second_graph(tmp_path):
 
 @pytest.mark.parametrize("dispatch", [1, 4])
 def test_the_histograms_of_the_variables_follow_each_other(tmp_path, dispatch):
-    """A mesh: the same bins at several steps, with the values of each step."""
+    """The histograms have the same bins at several steps, with the values of each step."""
     hook = VariableHistogramsHook(every_n_steps=3, variables="dense/.*")
     trained(tmp_path, None, [hook], steps=7, steps_per_dispatch=dispatch)
     accumulator = event_accumulator.EventAccumulator(str(tmp_path), size_guidance={"histograms": 0}).Reload()

@@ -1,4 +1,4 @@
-"""What is shown before the first step: input, first batch, checkpoint, compilation."""
+"""Tests of the display before the first step: input, first batch, checkpoint, compilation."""
 
 import io
 import threading
@@ -23,7 +23,7 @@ from estimator_hooks.progress.waiting import COMPILING, FIRST_BATCH, begin_waiti
 
 
 class Watched:
-    """A display that notes what it is told."""
+    """A display that records its calls."""
 
     refresh_secs = 0.01
     live = True
@@ -105,7 +105,7 @@ def test_a_run_that_fails_before_its_first_step_leaves_nothing(watched: Watched)
     assert waiting(run) is None
     assert display.shared._display is None
     assert no_thread_is_left()
-    forget(run)  # once more does nothing
+    forget(run)  # a second call does nothing
 
 
 def test_a_hook_with_its_own_output_takes_the_place_of_the_announcement(watched: Watched) -> None:
@@ -148,7 +148,7 @@ def test_quiet_shows_nothing(watched: Watched, monkeypatch: pytest.MonkeyPatch, 
 
 
 def test_a_call_leaves_no_thread(tmp_path: Path) -> None:
-    """Observers and hooks are handed different views of one run."""
+    """Observers and hooks receive different views of one run."""
 
     def model_fn(features: Any, mode: str) -> ec.EstimatorSpec:
         loss = ec.get_variable("w", ()) * jnp.mean(features["x"])
@@ -171,7 +171,7 @@ def no_thread_is_left(limit: float = 5) -> bool:
 
 
 def test_one_thread_serves_calls_that_follow_each_other() -> None:
-    """Starting and joining one costs as much as an evaluation of several batches."""
+    """Starting and joining a thread takes as long as an evaluation of several batches."""
     ticker, called = Ticker(), threading.Event()
     threads: set[int | None] = set()
     for _ in range(3):
@@ -182,5 +182,5 @@ def test_one_thread_serves_calls_that_follow_each_other() -> None:
         called.clear()
     assert len(threads) == 1
     assert None not in threads
-    assert not called.wait(0.05)  # what was removed is not called again
+    assert not called.wait(0.05)  # a removed function is not called again
     assert no_thread_is_left()

@@ -1,4 +1,4 @@
-"""The truth tables of early stopping: cases 38 to 42 of the reference, and the rules against a plain re-statement."""
+"""Tests of early stopping: cases 38 to 42 of the reference, and the rules against a plain re-implementation."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""The early-stopping hooks on recorded evaluations: cadence, names, errors, resume."""
+"""Tests of the early-stopping hooks on recorded evaluations: cadence, names, errors, resume."""
 
 import inspect
 import json
@@ -32,7 +32,7 @@ def record(estimator: Any, values: dict[int, float], name: str | None = None, me
 
 
 class EvaluatesEvery:
-    """A hook that records an evaluation where a training run would."""
+    """A hook that records an evaluation at the steps where a training run would evaluate."""
 
     def __new__(cls, estimator: Any, every: int, loss: Callable[[int], float], name: str | None = None) -> Any:
         class Evaluates(eh.Hook):
@@ -48,7 +48,7 @@ class EvaluatesEvery:
 def test_stops_at_the_first_look_after_the_reason(estimator: Any):
     hook = eh.stop_if_lower_hook(estimator, "loss", 0.5, run_every_steps=5)
     run = drive([EvaluatesEvery(estimator, 10, lambda step: 10 / step), hook], steps=100)
-    assert run.step == 31  # evaluated at 30; looks at 1, 6, ... 26, 31
+    assert run.step == 31  # evaluated at 30, checked at 1, 6, ... 26, 31
     assert run.stop_reason == "early stopping: loss = 0.333333 at step 30, lower than 0.5"
 
 
@@ -147,7 +147,7 @@ def test_a_metric_that_is_no_number(estimator: Any):
 
 
 def test_evaluations_ahead_of_the_run_do_not_count(estimator: Any):
-    """They are of a killed run that went further than the checkpoint this run goes on from."""
+    """A killed run wrote them after the checkpoint from which this run continues."""
     record(estimator, {100: 0.1})
     hook = eh.stop_if_lower_hook(estimator, "loss", 0.5, run_every_steps=1)
     assert drive([hook], steps=20, run=FakeRun(step=50)).stop_reason is None

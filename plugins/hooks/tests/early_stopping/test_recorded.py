@@ -1,4 +1,4 @@
-"""Early stopping and in-memory evaluation as tf.estimator 2.15.1 did them, on its recorded cases."""
+"""Early stopping and in-memory evaluation equal tf.estimator 2.15.1 on its recorded cases."""
 
 import json
 from pathlib import Path
@@ -18,7 +18,7 @@ CASES: dict[str, Any] = json.loads(RECORDING.read_text())["cases"]
 RULES = {name: case for name, case in CASES.items() if "rules" in case}
 PREDICATES = {name: case for name, case in CASES.items() if "stop_at_call" in case}
 IN_MEMORY = {name: case for name, case in CASES.items() if "in_memory_evaluator" in case}
-#: What this package does otherwise, and why.
+#: The cases in which this package differs, with the reason.
 DIFFERENCES = {
     "named_evaluation": "tf.estimator never looked at named evaluations; eval_name does",
     "147_higher_metric_in_some_from_200_metric_in_some": "the newest evaluation lacks the metric: an error",
@@ -30,7 +30,7 @@ def stops(case: dict[str, Any], model_dir: Path) -> bool:
     evaluations = {int(step): metrics for step, metrics in case["evaluations"]}
     estimator = SimpleNamespace(eval_dir=lambda name=None: str(model_dir))
     for step, metrics in evaluations.items():
-        # Its event files held float32; "nan" stands for itself.
+        # Its event files contained float32. The text "nan" is converted to NaN.
         append_eval_metrics(model_dir, step, {name: np.float32(value) for name, value in metrics.items()}, None)
     hooks = [
         getattr(eh, rule["rule"])(
@@ -84,7 +84,7 @@ def test_when_a_predicate_is_asked(name: str):
     for line in case["trace"]:
         step += line == "counted.before_run"
         asked += [step] if line == "asked" else []
-    if case["every"] == 1:  # its hook read the step beside the update, and now and then saw the old one
+    if case["every"] == 1:  # its hook read the step during the update, and sometimes saw the old one
         assert set(asked) <= set(steps)
     else:
         assert steps == asked
@@ -108,7 +108,7 @@ def test_in_memory_evaluator(name: str):
     )
     drive([hook], steps=settings["max_steps"] - start, run=run)
     recorded = [step for step, _ in case["evaluations"]]
-    assert evaluated == list(dict.fromkeys(recorded))  # it evaluated a last step twice that was due anyway
+    assert evaluated == list(dict.fromkeys(recorded))  # it evaluated a last step that was due twice
     assert calls[0] == {"input_fn": list, "steps": settings["steps"], "hooks": None, "name": settings["name"]}
 
 
@@ -127,7 +127,7 @@ def test_the_refusals():
             make()
         assert isinstance(raised.value, {"ValueError": ValueError, "TypeError": TypeError}[recorded["type"]])
         assert str(raised.value) == recorded["message"]
-    # tf.estimator refused its own default together with run_every_steps, and a hook added to a resumed run.
+    # tf.estimator refused its own default with run_every_steps, and a hook that is added to a resumed run.
     assert CASES["refused_steps_with_default_secs"]["error"] is not None
     assert CASES["refused_added_to_a_resumed_run"]["error"] is not None
     eh.make_early_stopping_hook(SimpleNamespace(eval_dir=str), lambda: True, run_every_steps=1)

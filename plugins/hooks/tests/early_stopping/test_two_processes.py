@@ -1,4 +1,4 @@
-"""Early stopping in two real processes: the first one decides, and both stop at the same step."""
+"""Early stopping in two real processes: the first process decides, and both stop at the same step."""
 
 import json
 import os
@@ -80,7 +80,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> list[Any]:
 
 def test_both_stop_at_the_step_that_the_first_one_decides(results: list[Any]):
     (step, reason, *_), (other_step, other_reason, *_) = results
-    assert step == other_step == 50  # asked at 1, 8, ..., 50; the evaluation of 50 comes 20 steps after the best
+    assert step == other_step == 50  # checked at 1, 8, ..., 50; the evaluation of 50 is 20 steps after the best one
     assert reason == "early stopping: no lower loss than 0 of step 30 up to step 50"
     assert other_reason == "early stopping: decided by the first process"
 

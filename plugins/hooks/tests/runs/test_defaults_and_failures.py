@@ -1,4 +1,4 @@
-"""What every run has once this package is installed, how it is switched off, and what happens when a hook raises."""
+"""Tests of the default hooks of this package: how to disable them, and runs in which a hook raises."""
 
 from pathlib import Path
 from typing import Any
@@ -44,7 +44,7 @@ def test_nan_stops_the_run(tmp_path: Path):
 
 
 class Notes(eh.Hook):
-    """Notes its calls, and raises in one of them."""
+    """Records its calls, and raises in one of them."""
 
     def __init__(self, told: list[str], label: str, raises_in: str = "") -> None:
         self._told, self._label, self._raises_in = told, label, raises_in

@@ -1,4 +1,4 @@
-"""Early stopping in real runs: named evaluations, restore_best, kill and resume."""
+"""Tests of early stopping in real runs: named evaluations, restore_best, kill and resume."""
 
 from pathlib import Path
 from typing import Any
@@ -40,7 +40,7 @@ def test_unknown_metric_in_a_run(tmp_path: Path):
 
 
 class SpoilsWeights(eh.Hook):
-    """Adds to the weights, so that later evaluations are worse."""
+    """Changes the weights, so that later evaluations are worse."""
 
     def next_step(self, step: int) -> int | None:
         return step + 1 if step >= 45 else 45 if step < 45 else None
@@ -70,7 +70,7 @@ def test_restore_best_after_an_early_stop(tmp_path: Path, every: int):
 
 
 class Exports:
-    """An exporter that notes what it is given."""
+    """An exporter that records its arguments."""
 
     name = "notes"
 
@@ -84,7 +84,7 @@ class Exports:
 
 
 class StopsAt(eh.Hook):
-    """A hook of another kind that ends the run."""
+    """Another hook that ends the run."""
 
     def __init__(self, step: int) -> None:
         self._step = step
@@ -138,7 +138,7 @@ def test_restore_best_however_training_ends(
 
 
 def test_restore_best_keeps_last_weights_that_only_the_last_evaluation_saw(tmp_path: Path):
-    """The last step is not on the cadence of the checkpoints, and better than all before."""
+    """The last step is not on the cadence of the checkpoints, and its weights are the best."""
     plain = small_model.make_estimator(tmp_path / "plain").train(small_model.train_input_fn(), max_steps=55)
     estimator = small_model.make_estimator(tmp_path / "best")
     stop = eh.stop_if_no_decrease_hook(estimator, "loss", 1000, run_every_steps=20, restore_best=True)
@@ -163,7 +163,7 @@ def test_restore_best_without_its_checkpoint(tmp_path: Path):
 
 
 def test_restore_best_among_what_checkpoints_hold(tmp_path: Path):
-    """The best evaluation is one between checkpoints."""
+    """The best evaluation has no checkpoint."""
     estimator = small_model.make_estimator(tmp_path)
     stop = eh.stop_if_no_decrease_hook(estimator, "loss", 30, run_every_steps=10, restore_best=True)
     train_and_evaluate(estimator, [Records(3, loss=1e-6, between_checkpoints=True), stop], 400)
@@ -171,7 +171,7 @@ def test_restore_best_among_what_checkpoints_hold(tmp_path: Path):
 
 
 def test_restore_best_keeps_weights_that_are_better_by_the_newest_evaluation(tmp_path: Path):
-    """The only evaluation of a checkpoint is the worst. No checkpoint holds the weights of the others."""
+    """The only evaluation with a checkpoint is the worst. No checkpoint contains the weights of the others."""
     plain = small_model.make_estimator(tmp_path / "plain").train(small_model.train_input_fn(), max_steps=30)
     estimator = small_model.make_estimator(tmp_path / "best")
     stop = eh.stop_if_no_decrease_hook(estimator, "loss", 1000, run_every_steps=10, restore_best=True)
@@ -182,7 +182,7 @@ def test_restore_best_keeps_weights_that_are_better_by_the_newest_evaluation(tmp
 
 
 class Records(eh.Hook):
-    """Writes down an evaluation, as if it had been made in this run."""
+    """Records an evaluation as if this run had made it."""
 
     def __init__(self, step: int, *, loss: float, between_checkpoints: bool = False) -> None:
         self.step, self.loss, self.between = step, loss, between_checkpoints
@@ -213,7 +213,7 @@ def test_a_resumed_run_stops_where_the_uninterrupted_one_does(tmp_path: Path, in
 
 
 class RaisesAt(eh.Hook):
-    """Ends a run as abruptly as an exception can."""
+    """Ends a run abruptly with an exception."""
 
     def __init__(self, step: int) -> None:
         self._step = step

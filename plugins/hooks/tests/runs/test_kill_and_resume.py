@@ -1,4 +1,4 @@
-"""A process that is killed in mid-run and started again leaves the lines, points and decisions of one that is not."""
+"""A process that is killed and started again leaves the same lines, points and decisions as an uninterrupted one."""
 
 import json
 import os
@@ -85,7 +85,7 @@ def straight(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[str]]
 
 
 def scalars(directory: Path) -> dict[str, list[tuple[int, float | None]]]:
-    """Points by tag; rates only by step, their values are times."""
+    """The points by tag. For rates only the steps, because their values depend on time."""
     events = EventAccumulator(str(directory), size_guidance={"scalars": 0, "histograms": 0}).Reload()
     points = {
         tag: [(event.step, None if tag.endswith("/sec") else event.value) for event in events.Scalars(tag)]
@@ -98,7 +98,7 @@ def scalars(directory: Path) -> dict[str, list[tuple[int, float | None]]]:
 
 
 def logged(lines: list[str], *patterns: str) -> list[str]:
-    """The lines of some hooks, without times."""
+    """The log lines of some hooks, without times."""
     kept = [line for line in lines if any(re.search(pattern, line) for pattern in patterns)]
     return [re.sub(r" \(\d+\.\d+ sec\)", "", line) for line in kept]
 
@@ -127,7 +127,7 @@ def test_killed_and_resumed(straight: tuple[Path, list[str]], tmp_path: Path, ki
         jax.tree.map(np.testing.assert_array_equal, ec.load_variables(str(tmp_path)), ec.load_variables(str(model_dir)))
         assert ec.read_eval_metrics(tmp_path / "eval_val") == ec.read_eval_metrics(model_dir / "eval_val")
 
-    # What the killed process logged up to its last checkpoint, and the resumed one from there on.
+    # The lines of the killed process up to its last checkpoint, and of the resumed process after it.
     patterns = (r"first_logit = ", r"gradient_norm = ", r"^estimator_core loss = ")
 
     def step_of(line: str) -> int:

@@ -1,4 +1,4 @@
-"""Hooks that need the loop's help, in real runs: FeedFnHook, GoodputHook, and the work of a step."""
+"""Tests of hooks that need the loop's help, in real runs: FeedFnHook, GoodputHook, and the work of a step."""
 
 import json
 import logging
@@ -58,7 +58,7 @@ def test_several_feed_functions_in_the_order_of_the_hooks(tmp_path: Path):
 
 
 def test_feed_fn_and_resume(tmp_path: Path):
-    """The position of the input passes through."""
+    """FeedFnHook does not change the position of the input."""
 
     def flipped(features: Any, labels: Any) -> Any:
         return {"x": -features["x"]}, labels
@@ -160,7 +160,7 @@ def test_work_of_a_step(tmp_path: Path, caplog: pytest.LogCaptureFixture):
         hooks=[eh.ParameterSummaryHook(), eh.ThroughputHook(2, peak_flops=1e9), Asks()],
     )
     assert flops[0] is None
-    multiplications = 2 * 16 * 6 * 3  # of the forward product; the gradient adds as many once or twice
+    multiplications = 2 * 16 * 6 * 3  # of the forward product; the gradient adds once or twice as many
     assert flops[1] is not None
     assert 2 * multiplications <= flops[1] <= 10 * multiplications
     assert f"a step of 16 examples: {flops[1]:.4g} floating point operations" in caplog.text

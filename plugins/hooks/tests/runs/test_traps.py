@@ -1,4 +1,4 @@
-"""Traps of the loop and its hooks, each in a real run: the number is that of the trap, the contract is in the name."""
+"""Traps of the loop and its hooks, each in a real run. A test name contains the number of the trap and the contract."""
 
 import logging
 import os
@@ -20,7 +20,7 @@ from plugins.hooks.tests import small_model
 
 
 class Sees(eh.Hook):
-    """Notes the steps it is called at, and how many steps each dispatch made."""
+    """Records the steps at which it is called, and the number of steps of each dispatch."""
 
     def __init__(self, every: int = 1) -> None:
         self._every = every
@@ -36,7 +36,7 @@ class Sees(eh.Hook):
 
 
 class Acts(eh.Hook):
-    """Does something after one step."""
+    """Calls a function after one step."""
 
     def __init__(self, step: int, act: Any) -> None:
         self._step, self._act = step, act
@@ -189,7 +189,7 @@ def test_trap_25_a_hook_that_wants_values_forces_no_boundary(tmp_path: Path):
         save_checkpoints_steps=60,
         save_summary_steps=None,
         log_step_count_steps=None,
-        default_hooks=False,  # the progress bar looks at the first step
+        default_hooks=False,  # the progress bar needs the first step
     )
     hooks = [eh.HistoryHook(1), eh.Hook(), eh.FeedFnHook(lambda features, labels: (features, labels)), sees]
     estimator.train(small_model.train_input_fn(), max_steps=120, hooks=hooks)
@@ -261,9 +261,9 @@ def test_trap_27_the_clock_is_looked_at_once_a_dispatch_and_the_rate_counts_comp
     )
     hooks = [clocked, eh.ThroughputHook(20)]
     estimator.train(small_model.train_input_fn(), max_steps=40, hooks=hooks)
-    # Its time has always come: it gets the end of the dispatch after each look.
+    # Its wake time has always passed, so it is called at the end of the dispatch that follows.
     assert clocked.steps[0] == 1
-    assert asked == [0, *clocked.steps]  # once behind each call, and never between
+    assert asked == [0, *clocked.steps]  # once after each call, and never between
     assert len(clocked.steps) <= 40
     assert set(clocked.dispatches) == {1}  # its time may come at any step of a group
     events = EventAccumulator(str(tmp_path)).Reload()
@@ -300,7 +300,7 @@ def test_trap_28_a_preemption_shifts_no_cadence(tmp_path: Path, at: int):
         ]
         assert points[0] == points[1]
     assert eh.read_history(tmp_path / "preempted") == eh.read_history(tmp_path / "straight")
-    # A new call starts a new cadence, although the last one ended on a step of its own.
+    # A new call starts a new cadence, although the last one ended on an extra step.
     again = run("preempted", max_steps=100)
     steps = [event.step for event in EventAccumulator(again.model_dir).Reload().Scalars("loss")]
     assert [step for step in steps if step > 75] == [76, 85, 94]

@@ -1,4 +1,4 @@
-"""A notebook executed by a real kernel: session `notebook` of nox."""
+"""A real kernel executes a notebook: the nox session `notebook`."""
 
 import json
 import re

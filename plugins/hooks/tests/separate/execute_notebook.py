@@ -1,4 +1,4 @@
-"""Executes a notebook of one cell a line of `CELLS` with a real kernel; writes what each shows, as JSON.
+"""Executes a notebook, one cell per line of `CELLS`, with a real kernel. Writes the output of each cell as JSON.
 
 python execute_notebook.py FOLDER
 """
@@ -45,7 +45,7 @@ CELLS = {
 
 
 def main() -> None:
-    """Executes the cells in order, also after one that fails."""
+    """Executes the cells in order, and continues after a cell that fails."""
     folder = Path(sys.argv[1])
     notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(source) for source in CELLS.values()])
     shown: dict[str, list[str]] = {name: [] for name in CELLS}
@@ -55,7 +55,7 @@ def main() -> None:
     names = list(CELLS)
     process = client.process_message
 
-    def listening(message, cell, cell_index):  # every version of what a cell shows, not the last one alone
+    def listening(message, cell, cell_index):  # every version of the output of a cell, not only the last one
         if message["msg_type"] in ("display_data", "update_display_data"):
             shown[names[cell_index]].append(message["content"]["data"].get("text/html", ""))
         return process(message, cell, cell_index)

@@ -1,4 +1,4 @@
-"""Traces and JSON logs of training and of a server, collected in memory: `nox -s telemetry`."""
+"""Traces and JSON logs of training and of a server are collected in memory: `nox -s telemetry`."""
 
 import io
 import json

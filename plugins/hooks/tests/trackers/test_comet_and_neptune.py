@@ -1,4 +1,4 @@
-"""CometTracker and NeptuneTracker: with stand-ins for the servers, which no test reaches, and the libraries offline."""
+"""Tests of CometTracker and NeptuneTracker with stand-ins for the servers, and with the libraries offline."""
 
 import sys
 import zipfile
@@ -18,7 +18,7 @@ OUTPUTS = {"loss": lambda step: np.float32(step)}
 
 
 class Server:
-    """Keeps runs by their key; plays both libraries as far as the trackers use them."""
+    """Keeps runs by their key. It replaces both libraries, as far as the trackers use them."""
 
     def __init__(self) -> None:
         self.points: dict[str, list[tuple[int, float]]] = {}

@@ -1,4 +1,4 @@
-"""MlflowTracker against MLflow's own SQLite store, read back by MLflow."""
+"""Tests of MlflowTracker against MLflow's own SQLite store, which MLflow reads."""
 
 from pathlib import Path
 from typing import Any
@@ -24,7 +24,7 @@ def curve(client: Any, run_id: str, name: str) -> list[tuple[int, float]]:
 
 
 def test_a_killed_and_resumed_run_has_every_point_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.chdir(tmp_path)  # MLflow keeps files there
+    monkeypatch.chdir(tmp_path)  # MLflow writes files into it
     uri, model_dir = f"sqlite:///{tmp_path / 'runs.db'}", tmp_path / "digits"
 
     leave_record(model_dir)
@@ -70,7 +70,7 @@ def test_a_run_that_the_store_does_not_know_is_started_anew(tmp_path: Path):
 
 @pytest.fixture(scope="module")
 def store(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """One for several tests: MLflow takes seconds to make it."""
+    """A store that several tests share, because MLflow takes seconds to create it."""
     return f"sqlite:///{tmp_path_factory.mktemp('store') / 'runs.db'}"
 
 

@@ -1,4 +1,4 @@
-"""TrackerHook: what a tracker is told, in which order, and after a resume."""
+"""Tests of TrackerHook: the calls of a tracker, their order, and a resume."""
 
 import json
 import sys
@@ -25,7 +25,7 @@ from plugins.hooks.tests import small_model
 
 
 class RecordingTracker:
-    """Keeps what it is told."""
+    """Records its calls."""
 
     name = "recording"
 
@@ -62,7 +62,7 @@ def fake_run(model_dir: Path, **fields: Any) -> TrackedFakeRun:
 
 
 class EveryStep(eh.Hook):
-    """Asks for each step, so that values are not held back."""
+    """Requires control at each step, so that values are not delayed."""
 
     def next_step(self, step: int) -> int | None:
         return step + 1
@@ -74,7 +74,7 @@ class EveryStep(eh.Hook):
 @pytest.mark.parametrize("k", [1, 4])
 def test_scalars_and_evaluations(tmp_path: Path, k: int):
     tracker, run = RecordingTracker(), fake_run(tmp_path)
-    run.history.add_evaluation(None, {"global_step": 0, "loss": 9.0})  # of an earlier call
+    run.history.add_evaluation(None, {"global_step": 0, "loss": 9.0})  # from an earlier call
 
     class Evaluates(eh.Hook):
         def next_step(self, step: int) -> int | None:
@@ -114,7 +114,7 @@ def test_parameters(tmp_path: Path, make_params: Any):
 
 
 def test_a_tracker_gets_the_record_of_the_start_without_secrets(tmp_path: Path):
-    """That of a real run, and what is known where there is none."""
+    """It receives the record of a real run. Without a record, it receives what is known."""
 
     def model_fn(features: Any, labels: Any, mode: str, params: Any) -> ec.EstimatorSpec:
         loss = jnp.mean((features["x"] * ec.get_variable("slope", ()) - labels) ** 2)
@@ -142,7 +142,7 @@ def test_a_tracker_gets_the_record_of_the_start_without_secrets(tmp_path: Path):
 
 
 def leave_record(model_dir: Path) -> None:
-    """What the core and `estimator run` leave at a start."""
+    """Writes the files that the core and `estimator run` write at a start."""
     (model_dir / "capsules").mkdir(parents=True, exist_ok=True)
     (model_dir / "run.json").write_text(KEPT["run.json"])
     (model_dir / "capsules" / "starts.jsonl").write_text('{"capsule": "0a"}\n{"capsule": "1b"}\n')
@@ -157,7 +157,7 @@ KEPT = {
 
 
 class KeepingTracker(RecordingTracker):
-    """Keeps files, too, unless it is full."""
+    """Keeps files as well, unless it is full."""
 
     def __init__(self, room: int) -> None:
         super().__init__()
@@ -170,7 +170,7 @@ class KeepingTracker(RecordingTracker):
 
 
 def test_a_tracker_that_keeps_files_gets_the_record_of_the_newest_start(tmp_path: Path):
-    """Before the first points, so that a killed run has it; after the hooks that write a part of it."""
+    """It receives the record before the first points, in case of a kill, and after the hooks that write parts of it."""
     tracker = KeepingTracker(room=9)
 
     class Writes(eh.Hook):
@@ -229,7 +229,7 @@ def test_a_run_that_the_user_stops_at_once_has_not_failed(tmp_path: Path, error:
 
 
 def test_a_run_after_a_ctrl_c_finishes(tmp_path: Path):
-    """The program makes it where it handles the Ctrl-C that ended another one."""
+    """A program may train where it handles the Ctrl-C that ended another run."""
     tracker = RecordingTracker()
     estimator = small_model.make_estimator(tmp_path)
     try:
@@ -240,7 +240,7 @@ def test_a_run_after_a_ctrl_c_finishes(tmp_path: Path):
 
 
 class WeakTracker(RecordingTracker):
-    """Refuses the points of some steps, and the end of its run if it is asked to."""
+    """Refuses the points of some steps. With `ends=False`, the end of its run fails."""
 
     def __init__(self, refused: set[int], *, ends: bool = True) -> None:
         super().__init__()
@@ -262,7 +262,7 @@ def warnings(caplog: pytest.LogCaptureFixture) -> list[str]:
 
 
 class Repairs(eh.Hook):
-    """The tracker takes everything from a step on."""
+    """The tracker accepts everything from a step on."""
 
     def __init__(self, tracker: WeakTracker, at: int) -> None:
         self._tracker, self._at = tracker, at
@@ -324,7 +324,7 @@ def test_a_tracker_that_refuses_its_first_point_ends_the_run(tmp_path: Path):
 
 
 def test_a_refused_evaluation_holds_up_no_other_point_and_the_tracker_s_run_ends(tmp_path: Path):
-    """Once the run of the tracker stayed open, since the end of the hook sent the evaluation again first."""
+    """The end of the hook once sent the evaluation again first, so the run of the tracker stayed open."""
     tracker, run = WeakTracker({3}), fake_run(tmp_path)
 
     class Evaluates(eh.Hook):
@@ -371,7 +371,7 @@ def test_a_damaged_file_begins_another_run(tmp_path: Path, caplog: pytest.LogCap
 
 @pytest.mark.parametrize("mode", ["eval", "infer"])
 def test_calls_that_do_not_train_are_refused(tmp_path: Path, mode: str):
-    """An evaluation during training would send the rest of the training to a run of its own."""
+    """An evaluation during training would send the rest of the training to a separate run."""
     tracker = RecordingTracker()
     with pytest.raises(HookError, match=f"this is a call of mode '{mode}'. Give the hook to train only"):
         drive([eh.TrackerHook(tracker)], steps=1, run=fake_run(tmp_path, mode=mode))
@@ -402,7 +402,7 @@ def test_a_missing_library_is_named(tmp_path: Path, tracker: Any, extra: str, mo
 
 
 class AwayTracker(RecordingTracker):
-    """Its server is away for 1000 seconds, and each attempt waits for it; counts these."""
+    """A tracker whose server is away for 1000 seconds. Each attempt waits for it and is counted."""
 
     refused = 0
 

@@ -1,4 +1,4 @@
-"""WandbTracker against the real library, offline."""
+"""Tests of WandbTracker with the real library, offline."""
 
 from pathlib import Path
 
