@@ -1,4 +1,4 @@
-"""Files damaged at random: bytes changed, left out, put in, files cut off."""
+"""Random damage to files: bytes changed, left out or inserted, and files cut off."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def cut_off(generator: np.random.Generator, data: bytes) -> bytes:
 
 
 def text_in_places(generator: np.random.Generator, data: bytes) -> bytes:
-    """What text formats stumble over: delimiters, quotes, ends of lines, bytes that are no UTF-8."""
+    """Inserts text that is difficult for text formats: delimiters, quotes, line ends, bytes that are not UTF-8."""
     for _ in range(int(generator.integers(1, 4))):
         place = int(generator.integers(len(data)))
         word = (b",", b'"', b"\n", b"\r", b"\xff", b"\xff,", b"{", b"}", b"[", b"\\", b"\0", b"-", b"e9", b"nan")
@@ -65,7 +65,7 @@ MUTATIONS: tuple[Mutation, ...] = (
 
 
 def mutated(seed: int, data: bytes) -> bytes:
-    """The mutation of this number; never the data itself."""
+    """The mutation with this number. It always differs from the data."""
     generator = np.random.default_rng(seed)
     while True:
         found = MUTATIONS[seed % len(MUTATIONS)](generator, data)

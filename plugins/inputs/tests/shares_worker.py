@@ -1,6 +1,6 @@
 """One process of a run whose shares of the rows are unequal: `shares_worker.py PATTERN SHARD_BY BATCH FOLDER STOP`.
 
-STOP is the step after which a signal stops the run; 0: none does.
+STOP is the step after which a signal stops the run. With 0, the run is not stopped.
 """
 
 import contextlib
@@ -22,7 +22,7 @@ ROWS = 101
 
 
 def model_fn(features: Any, labels: Any, mode: str) -> ec.EstimatorSpec:
-    """A weight for each row, which every use of the row makes smaller by one."""
+    """A model with a weight for each row. Every use of the row decreases it by one."""
     rows = features["id"]
     uses = ec.get_variable("uses", (ROWS,), lambda key, shape, dtype: jnp.zeros(shape, dtype))
     metrics = {"id": ec.metrics.mean(rows), "square": ec.metrics.mean(rows.astype(jnp.float32) ** 2)}
@@ -30,17 +30,17 @@ def model_fn(features: Any, labels: Any, mode: str) -> ec.EstimatorSpec:
 
 
 class StopHook(ec.Hook):
-    """Sends this process the signal of a platform that wants it to end."""
+    """Sends this process the signal of a platform that ends the process."""
 
     def __init__(self, step: int) -> None:
         self.step = step
 
     def next_step(self, step: int) -> int | None:
-        """The step, once."""
+        """Returns the step, once."""
         return self.step if step < self.step else None
 
     def after_step(self, run: Any, step: int, out: Any) -> None:
-        """Sends it."""
+        """Sends the signal."""
         os.kill(os.getpid(), signal.SIGTERM)
 
 

@@ -1,4 +1,4 @@
-"""ArrayRecord files through grain."""
+"""Tests of ArrayRecord files, which grain reads."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Bad rows: the error names file, line or record, and column; skipped ones are counted and reported."""
+"""Bad rows: the error names the file, the line or record, and the column. Skipped rows are counted and reported."""
 
 import bz2
 import gzip
@@ -154,7 +154,7 @@ def test_files_that_are_not_json_lines_are_told_as_what_they_are(
 
 @pytest.mark.parametrize("other", ['"w"', '{"a": [1]}', "[2]", "true"])
 def test_keys_that_nobody_reads_may_hold_anything(tmp_path: Path, other: str) -> None:
-    """Also keys whose type is named: their values need not show it."""
+    """This includes keys whose type is named. Their values need not have the type."""
     path = tmp_path / "rows.jsonl"
     path.write_text(f'{{"x": 1.5, "m": 1}}\n{{"x": 2, "m": {other}}}\n')
     (batch,) = jsonl_input_fn(path, 9, shuffle=False, select_columns=["x"])()
@@ -167,7 +167,7 @@ def test_keys_that_nobody_reads_may_hold_anything(tmp_path: Path, other: str) ->
 
 
 def test_numbers_that_json_does_not_have_are_read_as_they_are_written(tmp_path: Path) -> None:
-    """As by the server, `estimator predict` and protobuf. A column of words keeps its word NaN."""
+    """The server, `estimator predict` and protobuf do the same. A column of words keeps its word NaN."""
     path = tmp_path / "rows.jsonl"
     rows = [{"x": 0.5, "l": [1.5, "NaN"], "w": "NaN"}, {"x": "-Infinity", "l": ["Infinity"], "w": "é"}, {"x": "NaN"}]
     path.write_text("\n".join(map(json.dumps, rows)))
@@ -183,7 +183,7 @@ def test_numbers_that_json_does_not_have_are_read_as_they_are_written(tmp_path: 
 
 
 def test_a_number_beyond_float64_stays_a_fault_beside_nan_in_quotes(tmp_path: Path) -> None:
-    """The line was written anew for its NaN, and then held Infinity."""
+    """The line was rewritten because of its NaN, and then contained Infinity."""
     path = tmp_path / "rows.jsonl"
     path.write_text('{"x": 1.5, "y": 1}\n{"x": "NaN", "y": 1e400}\n{"x": "NaN", "y": -Infinity}\n')
     types = {"x": "float32", "y": "float32"}
@@ -194,7 +194,7 @@ def test_a_number_beyond_float64_stays_a_fault_beside_nan_in_quotes(tmp_path: Pa
 
 
 def test_words_that_read_nan_cost_no_second_reading(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each line with the word was read by Python's json, too: six times as long."""
+    """Python's json also read each line with the word, which took six times as long."""
     path = tmp_path / "rows.jsonl"
     path.write_text("".join(f'{{"x": {n}.5, "w": "NaN"}}\n' for n in range(5)))
     read = jsonl_input_fn(path, 9, shuffle=False)
@@ -204,7 +204,7 @@ def test_words_that_read_nan_cost_no_second_reading(tmp_path: Path, monkeypatch:
 
 
 def test_a_column_of_nan_in_quotes_alone_holds_words_whatever_other_keys_hold(tmp_path: Path) -> None:
-    """A row without the key made them numbers, if another key had values of several types."""
+    """A row without the key made them numbers if another key had values of several types."""
     path = tmp_path / "rows.jsonl"
     for other in ("1", '"w"'):
         path.write_text(f'{{"w": "NaN", "m": 1}}\n{{"m": {other}}}\n')
@@ -213,7 +213,7 @@ def test_a_column_of_nan_in_quotes_alone_holds_words_whatever_other_keys_hold(tm
 
 
 def test_keys_that_most_rows_lack_cost_what_they_hold(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each key was looked up in all rows: 12 s for the first lines of a file, if one of them is bad."""
+    """Each key was looked up in all rows. This took 12 s for the first lines of a file with a bad line."""
     path = tmp_path / "rows.jsonl"
     path.write_text("no JSON\n" + "".join(f'{{"x": 1, "f{n}": 0.5}}\n' for n in range(300)))
     written: list[int] = []
@@ -226,7 +226,7 @@ def test_keys_that_most_rows_lack_cost_what_they_hold(tmp_path: Path, monkeypatc
 
 
 def test_a_block_of_empty_lists_does_not_end_the_process(tmp_path: Path) -> None:
-    """Arrow looked for infinite numbers among none, and crashed."""
+    """Arrow searched an empty array for infinite numbers, and crashed."""
     (tmp_path / "a.jsonl").write_text('{"x": [1.5]}\n')
     (tmp_path / "b.jsonl").write_text('{"x": []}\n{"x": []}\n')
     (batch,) = jsonl_input_fn(f"{tmp_path}/*.jsonl", 9, shuffle=False)()
@@ -412,7 +412,7 @@ def test_every_flipped_bit_of_a_tfrecord_is_seen(tmp_path: Path) -> None:
             list(tfrecord_input_fn(path, 7, SPEC, shuffle=False)())
         found, bad = read_ids(path)
         assert bad == 1
-        assert found in ([0, 1], [0, 2])  # the damaged one alone is left out, also where its length is damaged
+        assert found in ([0, 1], [0, 2])  # only the damaged record is left out, even if its length is damaged
 
 
 @pytest.mark.parametrize("size", [0, 10, 0.5, -1])
@@ -429,7 +429,7 @@ def test_a_damaged_compressed_file_is_named(tmp_path: Path, size: float) -> None
 
 @pytest.mark.parametrize("suffix", ["gz", "bz2", "xz", "zst"])
 def test_the_place_of_damage_in_a_compressed_file_is_told(tmp_path: Path, suffix: str) -> None:
-    """What stands before the place was read; the damage is not far behind."""
+    """The content before the named place was read, and the damage follows soon."""
     path = tmp_path / f"rows.csv.{suffix}"
     text = b"id\n" + b"".join(b"%d\n" % (number * 7919 % 1_000_003) for number in range(400_000))
     compress = {"gz": gzip.compress, "bz2": bz2.compress, "xz": lzma.compress, "zst": zstd}[suffix]
@@ -472,7 +472,7 @@ def test_narrow_dtypes_refuse_what_does_not_fit(tmp_path: Path) -> None:
 def test_a_real_number_after_whole_ones_names_the_type_that_reads_it(
     tmp_path: Path, reader: Any, suffix: str, text: str, line: int
 ) -> None:
-    """Leaving the row out is not what one wants then: what the message says reads every row."""
+    """A user does not want to skip such a row. The advice of the message reads every row."""
     path = tmp_path / f"rows.{suffix}"
     path.write_text(text)
     told = rf"line {line}: column 'x': '2\.5' is not of type int64; .* read the column as 'float32' \(column_types\)\. "

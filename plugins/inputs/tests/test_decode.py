@@ -1,4 +1,4 @@
-"""The decoder of tf.Examples against protobuf itself, on records of any layout."""
+"""Tests of the decoder of tf.Examples against protobuf itself, on records of any layout."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def record(
 
 
 def decoded(records: list[bytes], specs: Any) -> tuple[Any, Any]:
-    """With bytes before, between and behind the records."""
+    """Decodes records that have other bytes before, between and after them."""
     pad, begins, data = b"\x0a\xff\x80", [], b""
     for one in records:
         data += pad
@@ -83,7 +83,7 @@ def decoded(records: list[bytes], specs: Any) -> tuple[Any, Any]:
 
 
 def by_protobuf(one: bytes, name: str, kind: str) -> list[Any] | None:
-    """The values, or None where the feature is missing or of another kind."""
+    """The values, or None if the feature is of another kind. A missing feature has no values."""
     message = export.example_class()()
     message.ParseFromString(one)
     if name not in message.features.feature:
@@ -133,7 +133,7 @@ def test_bytes_of_any_kind_are_read_as_protobuf_reads_them(noise: bytes, place: 
     columns, faults = decoded(records, {"a": export.VarLenFeature("int64")})
     try:
         expected = by_protobuf(records[1], "a", "int64_list")
-    except Exception:  # DecodeError, whose module is the one of the backend
+    except Exception:  # DecodeError, whose module depends on the backend
         expected = None
     assert (1 in faults) == (expected is None)
     rows = [[5], *([] if expected is None else [expected]), [5]]

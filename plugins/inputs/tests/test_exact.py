@@ -1,4 +1,4 @@
-"""Values keep their meaning: whole numbers that floats round, types that change among files, padding, missing words."""
+"""Values keep their meaning: large whole numbers, types that change among files, padding, missing words."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Serialized tf.Example records parsed by protobuf alone."""
+"""Tests of serialized tf.Example records. Protobuf parses them without TensorFlow."""
 
 import json
 import math
@@ -154,7 +154,7 @@ def test_a_default_text_is_what_it_was():
 
 
 def test_no_buffer_is_needed_where_nothing_is_shuffled(tmp_path):
-    """As programs of tf.data call it for evaluation."""
+    """Programs with tf.data call it this way for evaluation."""
     path = str(tmp_path / "rows.tfrecord")
     rows = [example_class()() for _ in range(4)]
     for number, row in enumerate(rows):

@@ -1,4 +1,4 @@
-"""Every form in which data comes trains: the table of docs/inputs.md, form by form."""
+"""Every form of data can be used for training: the table of docs/inputs.md, form by form."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def frame() -> pd.DataFrame:
 
 
 class Stream:
-    """An object that exports an Arrow stream and nothing else, as DuckDB's relations and ADBC's results do."""
+    """An object that only exports an Arrow stream, as DuckDB's relations and ADBC's results do."""
 
     def __init__(self, table: pa.Table) -> None:
         self._table = table
@@ -52,7 +52,7 @@ class Stream:
 
 
 class OfHuggingFace:
-    """What `datasets.Dataset` has of the names that are used."""
+    """The part of `datasets.Dataset` that is used."""
 
     def __init__(self, table: pa.Table) -> None:
         self._table = table
@@ -273,7 +273,7 @@ def test_a_dataset_of_grain() -> None:
     "text", ['t,a\r"x\ny",1\r"z",3\r', "a,b\r1,2\r3,4\n5,6\n", "a,b\r1,2\r\n3,4\r\n"], ids=["quotes", "LF", "CRLF"]
 )
 def test_a_header_that_ends_in_cr_swallows_no_rows(tmp_path, text):
-    """Its rows up to the first LF were taken for the rest of the header."""
+    """Its rows up to the first LF were read as a part of the header."""
     path = tmp_path / "rows.csv"
     path.write_text(text, newline="")
     with pytest.raises(InputError, match="its lines end in CR"):

@@ -1,4 +1,4 @@
-"""Rows held out of training: the same ones in every epoch, by their number in the file."""
+"""Rows that are held out of training are the same in every epoch, according to their number in the file."""
 
 import itertools
 from pathlib import Path
@@ -16,7 +16,7 @@ ROWS, EVERY = 137, 10
 
 
 def numbers_of(files: int) -> tuple[list[int], list[int]]:
-    """The rows that are held out, and the others: every file counts its own."""
+    """The rows that are held out, and the other rows. Every file counts its own rows."""
     borders = [round(ROWS * part / files) for part in range(files + 1)]
     held = [row for a, b in itertools.pairwise(borders) for row in range(a + EVERY - 1, b, EVERY)]
     return held, [row for row in range(ROWS) if row not in held]
@@ -37,7 +37,7 @@ def test_every_tenth_row_of_a_file(tmp_path: Path, kind: str, block_bytes: int) 
 
 @pytest.mark.parametrize("kind", list(WRITERS))
 def test_three_parts_of_a_file(tmp_path: Path, kind: str) -> None:
-    """Every row is in one part; a part read again for its rows and their places is the same part."""
+    """Every row is in one part. `parts()`, which also returns places, has the same rows."""
     pattern = write_files(tmp_path, kind, some_rows(ROWS), 1)
     found: list[int] = []
     for places in ((0, 1, 2, 3, 4, 5, 6, 7), (8,), (9,)):

@@ -1,4 +1,4 @@
-"""pyarrow is imported where files of rows are read, and nowhere else."""
+"""pyarrow is imported only when files of rows are read."""
 
 import subprocess
 import sys

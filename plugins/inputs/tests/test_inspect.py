@@ -1,4 +1,4 @@
-"""`estimator inputs inspect`: schema, statistics and rows of every kind of file."""
+"""Tests of `estimator inputs inspect`: schema, statistics and rows of every kind of file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Damaged files: the right rows, or an error that names the file; never an exception of a library below."""
+"""Damaged files: the result is the right rows, or an error that names the file, never an exception of a library."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from plugins.inputs.tests.written import (
 
 ROWS = 60
 FEW, MANY = 50, 2000
-#: Of compressed text fewer are read in the ordinary tests: the damage is seen in one place.
+#: Fewer mutations of compressed files are read in the ordinary tests, because one check finds their damage.
 FEW_OF = dict.fromkeys(("csv.gz", "csv.bz2", "csv.xz", "jsonl.zst", "jsonl.lz4", "tfrecord.gz", "zlib.tfrecord"), 20)
 
 
@@ -43,7 +43,7 @@ def _arrow(kind: str) -> Callable[[bytes], bytes]:
     return compress
 
 
-#: Suffix -> (kind, how the plain file is written, how it is compressed, whether damage is always seen).
+#: Suffix -> (kind, writer of the plain file, compression, whether damage is always detected).
 FILES: dict[str, tuple[str, Any, Callable[[bytes], bytes], bool]] = {
     "csv": ("csv", write_csv, bytes, False),
     "jsonl": ("jsonl", write_jsonl, bytes, False),
@@ -58,7 +58,7 @@ FILES: dict[str, tuple[str, Any, Callable[[bytes], bytes], bool]] = {
     "tfrecord.gz": ("tfrecord", write_examples, gzip.compress, True),
     "zlib.tfrecord": ("tfrecord", write_examples, zlib.compress, True),
 }
-#: Where the damage is, as errors say it.
+#: The words for places of damage in errors.
 PLACE = re.compile(
     r"line|lines|record|row|rows|row group|footer|from byte|column|is empty|has no rows|no header".replace("|", r"\b|")
     + r"\b"
@@ -94,19 +94,19 @@ def check(suffix: str, folder: Path, seeds: range) -> None:
         for options in ({}, {"on_error": "skip"}):
             found, error = rows_or_error(lambda options=options: read(suffix, path, **options))
             assert error is None or (path.name in error and PLACE.search(error)), (suffix, seed, error)
-            # a whole record may be gone, or stand twice: each that is read is right
+            # a complete record may be missing or repeated, but each record that is read is right
             assert not checked or all(row in right for row in found), (suffix, seed)
         _, error = rows_or_error(lambda: [learn_schema(path)])
         assert error is None or path.name in error or "no rows" in error, (suffix, seed, error)
 
 
 def _footer(kind: str, whole: bytes) -> int:
-    """Bytes at the end that have no checksum: the footer of Parquet."""
+    """The number of bytes at the end without a checksum: the footer of Parquet."""
     return 8 + int.from_bytes(whole[-8:-4], "little") if kind == "parquet" else 0
 
 
 def rows_or_error(call: Callable[[], list[Any]]) -> tuple[list[Any], str | None]:
-    """What a call returns, or the text of a clean error."""
+    """The result of a call, or the text of a proper error."""
     try:
         return call(), None
     except (InputError, ArgumentError) as error:
@@ -125,5 +125,5 @@ def test_many_mutated_files(tmp_path: Path, suffix: str) -> None:
 
 
 def test_damage_for_which_pyarrow_raises_a_system_error(tmp_path: Path) -> None:
-    """Of 2,000 damaged zstd files, five make it ask Python for a negative number of bytes."""
+    """Five of 2,000 damaged zstd files make it request a negative number of bytes from Python."""
     check("jsonl.zst", tmp_path, range(309, 310))

@@ -1,4 +1,4 @@
-"""Exports made when `parse_example` was a component of the core are read with the one of this package."""
+"""Exports from the time when `parse_example` was a component of the core are read with the one of this package."""
 
 import json
 from pathlib import Path
@@ -24,8 +24,8 @@ def test_its_transform_is_found_by_its_name():
     assert {name: array.tolist() for name, array in found.items()} == {"x": [[1.0, 2.0], [0.5, -1.0]], "age": [3, -1]}
 
 
-@pytest.mark.plugins  # the format is that of estimator-exporters
+@pytest.mark.plugins  # the format is part of estimator-exporters
 def test_the_export_gives_what_it_gave():
-    """Written with jax 0.10.2 and estimator-core 0.1.0; made once by `frozen/make.py`."""
+    """The export was written with jax 0.10.2 and estimator-core 0.1.0, once, by `frozen/make.py`."""
     raw = ec.export.load(FROZEN / "parse_example_1").raw_signatures["serving_default"]
     np.testing.assert_allclose(raw(examples=records())["y"], Y, rtol=0, atol=1e-6)

@@ -1,4 +1,4 @@
-"""Order, epochs, batches and shares of rows, and places to return to."""
+"""Tests of the order, epochs, batches and shares of rows, and of the places at which reading continues."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ N = 120
 
 @pytest.fixture(scope="module")
 def patterns(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    """120 rows in 4 files of each kind."""
+    """The pattern of 120 rows in 4 files, for each kind."""
     folder = tmp_path_factory.mktemp("rows")
     return {kind: write_files(folder, kind, some_rows(N), 4) for kind in KINDS}
 

@@ -1,4 +1,4 @@
-"""pandas_input_fn."""
+"""Tests of pandas_input_fn."""
 
 import numpy as np
 import pandas as pd

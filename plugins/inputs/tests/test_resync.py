@@ -1,4 +1,4 @@
-"""A TFRecord whose length is damaged: where bad rows are skipped, reading goes on with the next whole record."""
+"""Tests of a TFRecord with a damaged length. If bad rows are skipped, reading continues with the next whole record."""
 
 import logging
 import zlib
@@ -42,7 +42,7 @@ def without(*lost: int) -> list[int]:
 
 
 def damaged(*at: int) -> tuple[bytes, list[int]]:
-    """A file with one wrong bit in the lengths of some records, and where each record begins."""
+    """A file with one wrong bit in the lengths of some records, and the place at which each record begins."""
     frames = [frame(record) for record in records()]
     begins = np.cumsum([0, *map(len, frames)]).tolist()
     data = bytearray(b"".join(frames))
@@ -72,7 +72,7 @@ def test_several_in_a_row_and_apart(tmp_path: Path) -> None:
     path = tmp_path / "rows.tfrecord"
     path.write_bytes(damaged(3, 17, 18, 40)[0])
     for block_bytes in (64, 300, 1 << 19):
-        assert read(path, block_bytes=block_bytes) == (without(3, 17, 18, 40), 3)  # neighbours are one gap
+        assert read(path, block_bytes=block_bytes) == (without(3, 17, 18, 40), 3)  # neighbouring records are one gap
 
 
 @pytest.mark.parametrize("strange", [b"\0" * 3000, np.random.default_rng(0).bytes(40_000), b"\x01", b"\xff" * 11])

@@ -1,4 +1,4 @@
-"""The same rows give the same batches, whatever kind of file they are in."""
+"""The same rows make the same batches, in every kind of file."""
 
 import hashlib
 from pathlib import Path
@@ -39,7 +39,7 @@ def test_rows_come_back(tmp_path: Path, kind: str, block_bytes: int) -> None:
 
 
 def real_data() -> dict[str, Any]:
-    """The diagnoses of breast tumours that scikit-learn ships."""
+    """The data about breast tumours that scikit-learn contains."""
     datasets = pytest.importorskip("sklearn.datasets")
     bunch = datasets.load_breast_cancer()
     names = [name.replace(" ", "_") for name in bunch.feature_names]
@@ -77,7 +77,7 @@ WRITTEN_BY_TENSORFLOW = Path(__file__).parent / "written_by_tensorflow"
     ("name", "compression"), [("wine.tfrecord", "auto"), ("wine.tfrecord.gz", "auto"), ("wine.zlib.tfrecord", "zlib")]
 )
 def test_a_file_written_by_tensorflow(name: str, compression: str) -> None:
-    """`write.py` beside it wrote the file with tf.io.TFRecordWriter."""
+    """`write.py` in its folder wrote the file with tf.io.TFRecordWriter."""
     wine = pytest.importorskip("sklearn.datasets").load_wine()
     spec = {
         "row": export.FixedLenFeature((), "int64"),
@@ -107,7 +107,10 @@ def test_the_recorded_file_is_what_tensorflow_wrote() -> None:
 
 
 def test_large_whole_numbers_are_rounded_alike(tmp_path: Path) -> None:
-    """Populations and times in seconds: Arrow refuses whole numbers that float32 does not hold exactly."""
+    """Examples are populations and times in seconds.
+
+    Arrow refuses whole numbers that float32 does not represent exactly.
+    """
     numbers = [16_777_217, 1_700_000_001, 2**53, 3]
     pyarrow.parquet.write_table(pyarrow.table({"n": numbers}), tmp_path / "rows.parquet")
     (tmp_path / "rows.csv").write_text("\n".join(["n", *map(str, numbers), ""]))

@@ -1,4 +1,4 @@
-"""A schema: learned from rows, written as a file, read strictly."""
+"""Tests of a schema: it is learned from rows, written as a file, and read strictly."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files of schemas by their extension: the kind `schema`, its suite, and the package that `new-plugin` writes."""
+"""Tests of schema files by their extension: the kind `schema`, its suite, and the package from `new-plugin`."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class TestToml(SchemaFormatSuite):
 
 
 class Broken(TomlSchema):
-    """A format that forgets what `forget` takes out of the text."""
+    """A format that omits the lines that begin with one of `forget`."""
 
     def __init__(self, *forget: str) -> None:
         self.forget = forget

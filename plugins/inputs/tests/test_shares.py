@@ -1,4 +1,4 @@
-"""Processes whose shares of the rows are unequal: training ends with the longest, and every row counts once."""
+"""Processes with unequal shares of the rows: training ends with the longest share, and every row counts once."""
 
 import json
 import os
@@ -11,7 +11,7 @@ import pytest
 from estimator_core.testing import run_processes
 from plugins.inputs.tests.shares_worker import ROWS
 
-pytestmark = pytest.mark.plugins  # estimator-cluster
+pytestmark = pytest.mark.plugins  # needs estimator-cluster
 
 WORKER = Path(__file__).with_name("shares_worker.py")
 
@@ -54,7 +54,7 @@ def test_every_row_is_used_once_though_the_run_stops_after_the_shorter_share(
 
 
 def write(folder: Path, sizes: tuple[int, ...]) -> None:
-    """Files of so many rows each, numbered through."""
+    """Writes files with these numbers of rows, which are numbered consecutively."""
     begin = 0
     for number, size in enumerate(sizes):
         lines = "".join(f"{row}\n" for row in range(begin, begin + size))

@@ -1,4 +1,4 @@
-"""Statistics in one pass: equal to numpy's where they are exact, within the stated error where they are sketched."""
+"""Tests of statistics in one pass: exact ones equal numpy's, and sketched ones are within the stated error."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from plugins.inputs.tests.written import WRITERS, example, some_rows, write_csv,
 
 
 def titanic_like(n: int = 900) -> pd.DataFrame:
-    """A table with empty cells in two columns, of which one is text."""
+    """A table with empty cells in two columns, one of which is text."""
     generator = np.random.default_rng(3)
     age = pd.Series(np.round(generator.uniform(0.4, 80, n), 2)).mask(generator.random(n) < 0.2)
     return pd.DataFrame(

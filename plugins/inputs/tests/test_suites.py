@@ -1,4 +1,4 @@
-"""Every kind of file keeps the contract of inputs, shuffled and not, in several files and blocks."""
+"""Every kind of file fulfils the contract of inputs, with and without shuffling, in several files and blocks."""
 
 from pathlib import Path
 from typing import Any, ClassVar

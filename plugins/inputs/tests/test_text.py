@@ -1,4 +1,4 @@
-"""Pieces of files of lines, and CSV against the csv module of Python."""
+"""Tests of the chunks of text files, and of CSV against Python's csv module."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_chunks_are_whole_records(rows: list[tuple[str, str]], block: int, all_q
 @settings(max_examples=200)
 @given(st.text(st.sampled_from('ab,"\n'), max_size=40), st.integers(1, 30))
 def test_chunks_of_anything(text: str, block: int) -> None:
-    """No byte is lost, whatever the quotes; reading goes on at every place as it did; and good chunks are good."""
+    """No byte is lost, with any quotes. Reading continues correctly at every place, and good chunks are valid."""
     data = text.encode()
     chunks = chunks_of(data, block)
     assert b"".join(chunk.data for chunk in chunks) == data
@@ -160,7 +160,7 @@ def test_na_values_that_are_iterated_once_count_in_every_block(tmp_path: Path) -
 
 @pytest.mark.parametrize("given", ["NA", {"a": "NA"}])
 def test_one_text_for_na_values_is_refused(tmp_path: Path, given: Any) -> None:
-    """Pandas takes it; its characters, N and A, were the texts here."""
+    """Pandas accepts it. Its characters, N and A, were the texts here."""
     with pytest.raises(ArgumentTypeError, match=r"na_values must hold lists of texts, given: 'NA'\. Write \['NA'\]\."):
         read_table(tmp_path, "a,b\n1,x\n2,y\n", na_values=given)
 

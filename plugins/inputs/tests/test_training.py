@@ -1,4 +1,4 @@
-"""Training from files: interrupted or killed in the middle of an epoch and resumed, it ends with the same weights."""
+"""Training from files that is interrupted or killed during an epoch and resumed ends with the same weights."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ STEPS = 40
 
 
 def model_fn(features: Any, labels: Any, mode: str) -> ec.EstimatorSpec:
-    """A linear model; its weights tell in which order the rows came."""
+    """A linear model. Its weights depend on the order of the rows."""
     import jax.numpy as jnp
 
     weights = ec.get_variable("weights", (3,))
@@ -121,7 +121,7 @@ print(rows, before, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", list(WRITERS))
 def test_memory_does_not_grow_with_the_file(tmp_path: Path, kind: str) -> None:
-    """An epoch of many blocks takes no more memory than its first window: the difference is below 64 MiB."""
+    """An epoch of many blocks needs no more memory than its first window. The difference is below 64 MiB."""
     pattern = write_files(tmp_path, kind, some_rows(40_000), 1)
     (path,) = tmp_path.glob("part-0.*")
     for number in range(1, 12):
@@ -135,7 +135,7 @@ def test_memory_does_not_grow_with_the_file(tmp_path: Path, kind: str) -> None:
 
 
 def test_an_iterator_that_is_not_read_to_its_end_lets_the_program_end_silently(tmp_path: Path) -> None:
-    """Its threads have ended when the interpreter takes the names of modules away."""
+    """Its threads have ended when the interpreter removes the names of modules."""
     (tmp_path / "rows.csv").write_text("x\n" + "1\n" * 1000)
     program = (
         "from estimator_inputs import csv_input_fn\nrows = csv_input_fn('rows.csv', 2, shuffle=False)()\nnext(rows)"

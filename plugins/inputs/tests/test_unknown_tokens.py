@@ -1,4 +1,4 @@
-"""Tokens outside a declared vocabulary: bad rows as any others, in every kind of file."""
+"""Tokens outside a declared vocabulary make bad rows, in every kind of file."""
 
 import json
 import logging
@@ -18,7 +18,7 @@ GOOD = 60
 
 
 def table(at: int | None, token: bytes = b"setsoa") -> dict[str, Any]:
-    """Good rows, and one with an unknown token among them."""
+    """Good rows, with one row with an unknown token."""
     words = [SPECIES[n % 3].encode() for n in range(GOOD)]
     labels, ids = [n % 2 for n in range(GOOD)], list(range(GOOD))
     if at is not None:
@@ -38,7 +38,7 @@ def table(at: int | None, token: bytes = b"setsoa") -> dict[str, Any]:
 
 
 def place(kind: str, row: int) -> str:
-    """How the error names a row."""
+    """The name of a row in the error."""
     return {"csv": f"line {row + 2}", "jsonl": f"line {row + 1}", "parquet": f"row {row}"}.get(kind, f"record {row}")
 
 
@@ -85,7 +85,7 @@ def test_integers_and_several_faults_in_a_row(tmp_path: Path) -> None:
     (batch,) = iterator
     assert batch["zone"].tolist() == [1, 2]
     assert batch["size"].tolist() == [b"S", b"M"]
-    assert iterator.bad_rows == 3  # a row with two of them is one
+    assert iterator.bad_rows == 3  # a row with two unknown tokens counts once
     with pytest.raises(InputError, match=r"line 3: column 'zone': unknown token 7 \(the vocabulary has 1, 2, 3;"):
         list(csv_input_fn(path, 9, shuffle=False, vocabularies=vocabularies)())
 
@@ -111,7 +111,7 @@ def test_lists_of_values(tmp_path: Path) -> None:
         iterator = make(on_error="skip")()
         (batch,) = iterator
         assert batch["id"].tolist() == [0, 1, 3]
-        assert batch["tags"].tolist() == [[b"a", b"b"], [b"", b""], [b"", b""]]  # what fills up is no token
+        assert batch["tags"].tolist() == [[b"a", b"b"], [b"", b""], [b"", b""]]  # filling is not a token
         assert iterator.bad_rows == 1
 
 
@@ -150,7 +150,7 @@ def test_case_and_blanks_are_told_first(tmp_path: Path) -> None:
 
 
 def test_a_block_of_unknown_tokens_is_skipped_and_counted(tmp_path: Path) -> None:
-    """No message is made for rows that are not shown: similar tokens of each would be looked for."""
+    """Rows that are not shown need no message. A message would require a search for similar tokens."""
     path = tmp_path / "rows.csv"
     path.write_text("id,word\n" + "".join(f"{n},{'good' if n % 10 == 0 else f'w{n}'}\n" for n in range(20_000)))
     vocabulary = ["good", *(f"token{n}" for n in range(5000))]

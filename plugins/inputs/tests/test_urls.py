@@ -1,4 +1,4 @@
-"""Files at URLs: read where a package serves the scheme, refused by name otherwise, never taken for a path."""
+"""Files at URLs are read if a package provides the scheme. Otherwise they are refused by name, never used as a path."""
 
 from pathlib import Path
 
@@ -12,7 +12,7 @@ from estimator_inputs.reading import files
 from plugins.inputs.tests.written import WRITERS, ids, input_of, some_rows, write_files
 
 
-@pytest.mark.plugins  # estimator-storage
+@pytest.mark.plugins  # needs estimator-storage
 @pytest.mark.parametrize("kind", list(WRITERS))
 def test_files_at_a_url_are_read(tmp_path: Path, kind: str) -> None:
     rows = some_rows(40)

@@ -1,4 +1,4 @@
-"""Rows compared with a schema: what breaks it, where the first such row is, and how far the values have moved."""
+"""Tests of rows against a schema: each violation with its first row, and how far the values have moved."""
 
 from __future__ import annotations
 
@@ -279,7 +279,7 @@ def test_another_character_between_columns(tmp_path: Path, capsys: pytest.Captur
 
 
 def test_files_are_looked_for_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Those of a URL are copied each time."""
+    """Files at a URL are copied at each search."""
     frame = titanic_like(300)
     frame.to_csv(tmp_path / "rows.csv", index=False)
     frame.to_csv(tmp_path / "others.csv", index=False)

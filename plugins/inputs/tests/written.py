@@ -20,7 +20,7 @@ Rows = Mapping[str, np.ndarray]
 
 
 def some_rows(n: int, seed: int = 0) -> dict[str, Any]:
-    """Numbers and words; `id` tells rows apart."""
+    """Numbers and words. `id` identifies the rows."""
     generator = np.random.default_rng(seed)
     words = [b"ape", b"bee", b"", "c\u00e4t".encode(), b'do"g', b"e,mu", b"fl\ny"]
     return {
@@ -53,7 +53,7 @@ def row_dicts(rows: Rows) -> list[dict[str, Any]]:
 
 
 def parts_of(rows: Rows, parts: int) -> list[dict[str, Any]]:
-    """Neighbouring rows in so many files."""
+    """Splits rows into this number of neighbouring parts."""
     n = len(next(iter(rows.values())))
     borders = np.linspace(0, n, parts + 1).astype(int)
     return [{k: v[a:b] for k, v in rows.items()} for a, b in itertools.pairwise(borders)]
@@ -106,7 +106,7 @@ WRITERS = {
 
 
 def write_files(folder: Path, kind: str, rows: Rows, parts: int) -> str:
-    """Writes the rows into several files; the pattern that names them."""
+    """Writes the rows into several files, and returns the pattern that matches them."""
     writer, suffix = WRITERS[kind]
     for number, part in enumerate(parts_of(rows, parts)):
         writer(folder / f"part-{number}.{suffix}", part)
@@ -114,7 +114,7 @@ def write_files(folder: Path, kind: str, rows: Rows, parts: int) -> str:
 
 
 def input_of(kind: str, pattern: str, batch_size: int, **options: Any) -> Any:
-    """The input of a kind, with the label apart."""
+    """The input function of a kind of file, with a separate label."""
     import estimator_inputs as inputs
 
     if kind == "tfrecord":

@@ -1,6 +1,7 @@
-"""Makes the export that later versions must keep reading: `python make.py`, run once.
+"""Makes the export that later versions must be able to read: `python make.py`, run once.
 
-It was run when `parse_example` was a component of the core: an export names a transform, not the package that gives it.
+It was run when `parse_example` was a component of the core. An export names a transform, not the package that provides
+it.
 """
 
 import json
@@ -15,7 +16,7 @@ HERE = Path(__file__).parent
 
 
 def records():
-    """Two serialized tf.Examples; the second lacks what has a default."""
+    """Two serialized tf.Examples. The second lacks the feature that has a default."""
     first, second = (ec.export.example_class()() for _ in range(2))
     first.features.feature["x"].float_list.value.extend([1.0, 2.0])
     first.features.feature["age"].int64_list.value.append(3)

@@ -1,4 +1,4 @@
-"""Inputs of libraries that are in an environment of their own: run by the session `input_forms`."""
+"""Tests of inputs of libraries that need a separate environment. The session `input_forms` runs them."""
 
 from pathlib import Path
 from typing import Any
