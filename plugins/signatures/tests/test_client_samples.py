@@ -1,4 +1,4 @@
-"""The requests that the check of an export makes of what host transforms say of themselves."""
+"""Tests of the requests that the check of an export makes from the descriptions of host transforms."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_requests_stand_on_both_sides_of_boundaries() -> None:
     assert ages.min() < 30.0 < 50.0 < ages.max()
 
 
-@pytest.mark.plugins  # tf.Examples are parsed by estimator-inputs
+@pytest.mark.plugins  # estimator-inputs parses tf.Examples
 def test_requests_of_records_are_tf_examples() -> None:
     spec = {
         "x": ec.export.FixedLenFeature((2,), "float32"),

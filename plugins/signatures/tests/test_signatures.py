@@ -1,4 +1,4 @@
-"""What enters model_fn, and which signatures an EstimatorSpec has."""
+"""Tests of the inputs of model_fn, and of the signatures of an EstimatorSpec."""
 
 import numpy as np
 import pytest
@@ -92,7 +92,7 @@ def test_evaluation_signatures_have_the_names_of_the_original():
 
 
 class EquallyLong:
-    """A transform of two sequences, of text and of numbers, which want as many steps; empty text does not count."""
+    """A transform of a text sequence and a number sequence, which need equal lengths. Empty text does not count."""
 
     name, version, files = "equally_long", 1, {}
 
@@ -114,7 +114,7 @@ def test_sequences_of_text_and_of_numbers_are_as_long_as_each_other_in_the_batch
 
 
 class Ended(EquallyLong):
-    """The sequence of numbers ends where zeros begin."""
+    """The sequence of numbers ends at its first zero."""
 
     def apply(self, batch):
         if ((batch["words"] != "").sum(axis=1) != (batch["speeds"] != 0).sum(axis=1)).any() or not batch["ages"].any():

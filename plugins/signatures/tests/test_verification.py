@@ -1,4 +1,4 @@
-"""An export is read back and compared before it is published, whatever its format."""
+"""An export of any format is read back and compared before it is published."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Change = Callable[[dict[str, Any]], Mapping[str, Any]]
 
 
 class MemoryFormat:
-    """A format that keeps its functions in memory; `change` is done to the outputs of each loaded signature."""
+    """A format that keeps its functions in memory. `change` changes the outputs of each loaded signature."""
 
     name = "memory"
     calls: list[str]
@@ -58,7 +58,7 @@ class Unreadable(MemoryFormat):
 
 @pytest.fixture
 def export(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
-    """Exports a tiny model by a format class; notes calls, events and what is on disk."""
+    """Exports a tiny model with a format class. Records the calls, the events and the exports directory."""
     seen = SimpleNamespace(calls=[], events=[], exports=tmp_path / "exports")
 
     def run(
@@ -136,7 +136,7 @@ def test_a_format_refuses_before_anything_is_written(export: Any) -> None:
 
 
 def counting(features: Any, labels: Any, mode: str) -> ec.EstimatorSpec:
-    """Its metric is the share of predictions above their own value, which is none."""
+    """A model whose metric is the share of predictions above their own value. It is 0."""
     spec = tiny_model_fn(features, labels, mode)
     if mode == ec.ModeKeys.PREDICT:
         return spec
@@ -148,7 +148,7 @@ def counting(features: Any, labels: Any, mode: str) -> ec.EstimatorSpec:
 
 @pytest.mark.parametrize("mode", [ec.ModeKeys.EVAL, ec.ModeKeys.TRAIN])
 def test_metrics_of_what_an_export_gives_are_compared(export: Any, mode: str) -> None:
-    """A difference that no output shows beyond the tolerance, and that a metric is full of."""
+    """The difference is below the tolerance in every output, but it changes a metric from 0 to 1."""
     receiver_fn = ec.export.build_supervised_input_receiver_fn_from_input_fn(tiny_input_fn())
     export.run(receiver_fn=receiver_fn, model_fn=counting, mode=mode)
 
@@ -161,7 +161,7 @@ def test_metrics_of_what_an_export_gives_are_compared(export: Any, mode: str) ->
 
 
 def test_a_check_lowers_without_paths_too(export: Any) -> None:
-    """What is lowered while a format checks may be what it writes."""
+    """A format may write what it lowers during a check."""
     limits: list[int] = []
 
     class Looking(MemoryFormat):
@@ -173,7 +173,7 @@ def test_a_check_lowers_without_paths_too(export: Any) -> None:
 
 
 class WithHostPart(MemoryFormat):
-    """Does the host part in its file; `shown` is done to what clients see."""
+    """A format whose files contain the host part. `shown` changes the outputs that clients see."""
 
     shown: Change = staticmethod(lambda outputs: outputs)
 

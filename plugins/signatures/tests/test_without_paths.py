@@ -1,4 +1,4 @@
-"""What programs of an export say of the files they come from."""
+"""Inside `without_paths`, lowered programs name no source files."""
 
 import threading
 
