@@ -1,4 +1,4 @@
-"""The runner of model functions that the core's tests have, and a batch."""
+"""The runner of model functions from the core's tests, and a batch."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Real modules of each library where the adapters cannot be used: the error names this package."""
+"""Without the adapters, the error about a real module of each library names this package."""
 
 import equinox as eqx
 import keras

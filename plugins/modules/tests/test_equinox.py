@@ -1,4 +1,4 @@
-"""Equinox modules (trap 35)."""
+"""Tests of Equinox modules (trap 35)."""
 
 import equinox as eqx
 import jax

@@ -1,4 +1,4 @@
-"""Adapters cost nothing where their library is not used."""
+"""The adapters import a library only when it is used."""
 
 import subprocess
 import sys

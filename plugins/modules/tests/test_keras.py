@@ -1,4 +1,4 @@
-"""Keras 3 models (traps 33 and 34)."""
+"""Tests of Keras 3 models (traps 33 and 34)."""
 
 import os
 import random
@@ -143,7 +143,7 @@ except VariableError as error:
 
 
 class Lazy(keras.Model):
-    """A subclass without `build`: its layers get their variables in the first call."""
+    """A subclass without `build`. Its layers create their variables in the first call."""
 
     def __init__(self):
         super().__init__()

@@ -1,4 +1,4 @@
-"""Flax Linen modules (traps 7, 12, 34, 35)."""
+"""Tests of Flax Linen modules (traps 7, 12, 34, 35)."""
 
 import jax
 import numpy as np

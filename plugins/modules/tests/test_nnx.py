@@ -1,4 +1,4 @@
-"""Flax NNX modules (traps 5, 6, 7, 12, 14, 24, 33)."""
+"""Tests of Flax NNX modules (traps 5, 6, 7, 12, 14, 24, 33)."""
 
 import jax
 import jax.numpy as jnp
@@ -102,7 +102,7 @@ def test_dropout_layers_have_masks_of_their_own_that_change_with_the_step(runner
 
 
 class Stacked(nnx.Module):
-    """Layers in one scan, as Flax describes it: their parameters and random streams are stacked."""
+    """Layers in one scan, as the Flax documentation describes it. Their parameters and random streams are stacked."""
 
     def __init__(self, rngs):
         @nnx.split_rngs(splits=3)
@@ -139,7 +139,7 @@ class Attending(nnx.Module):
 
 @pytest.mark.parametrize("said", [None, False, True])
 def test_a_layer_that_says_neither_way_is_random_in_training_alone(runner, said):
-    """Attention of Flax refuses to run where nobody has called `train()` or `eval()`."""
+    """Attention of Flax refuses to run before a call of `train()` or `eval()`."""
     x = np.random.default_rng(0).normal(size=(2, 5, 4)).astype(np.float32)
     run = runner(lambda x: module(lambda rngs: Attending(said, rngs), name="net")(x)).start(x)
     first, second = (np.asarray(run.step(x, step=step)) for step in (0, 1))
@@ -333,7 +333,7 @@ def test_an_instance_taken_in_by_a_factory_does_not_change_either(runner):
     run = runner(model).start(ids)
     assert set(run.variables) == {"decoder/embedding/embedding", "decoder/scale"}
     np.testing.assert_array_equal(run.variables["decoder/embedding/embedding"], before)
-    assert isinstance(run.specs["decoder/embedding/embedding"].initializer, np.ndarray)  # no constant of a program
+    assert isinstance(run.specs["decoder/embedding/embedding"].initializer, np.ndarray)  # not a constant of a program
     run.step(ids)
     np.testing.assert_array_equal(embedding.embedding[...], before)
 
@@ -386,7 +386,7 @@ def test_annotations_are_kept_without_a_mesh(runner, batch):
     assert run.specs["net/kernel"].sharding == ("data", "model")
     assert run.specs["net/bias"].sharding is None
     mesh = jax.make_mesh((1,), ("data",), axis_types=(jax.sharding.AxisType.Auto,))
-    with jax.set_mesh(mesh):  # which lacks the axis "model"
+    with jax.set_mesh(mesh):  # it has no axis "model"
         other = runner(lambda x: module(factory, name="net")(x)).start(batch)
         np.testing.assert_array_equal(other.step(batch), run.step(batch))
 

@@ -1,4 +1,4 @@
-"""Every adapter keeps the contract of adapters."""
+"""Every adapter fulfils the contract of adapters."""
 
 import equinox as eqx
 import jax
