@@ -1,4 +1,4 @@
-"""The experiment that `estimator plan` compiles in the tests: BERT-base, 128 tokens, batch 256, fully sharded."""
+"""The experiment that the tests of `estimator plan` compile: BERT-base, 128 tokens, batch 256, fully sharded."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""Hugging Face directories of the parity cases, as transformers would have saved them."""
+"""Hugging Face directories of the parity cases, as transformers saves them."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ RECORDED = Path(__file__).parent / "recorded"
 
 
 def recorded(name: str) -> dict[str, np.ndarray]:
-    """What transformers gave for a case."""
+    """The recorded arrays of transformers for a case."""
     return load_file(RECORDED / "transformers" / f"{name}.safetensors")
 
 
 def foreign_shapes(name: str) -> dict[str, tuple[int, ...]]:
-    """Shapes of the tensors of transformers for a case, by its names."""
+    """The shapes of transformers' tensors for a case, by transformers' names."""
     config, labels = BertConfig.from_dict(config_of(CASES[name])), CASES[name]["labels"]
     shapes = encoder_shapes(config) | {"output_weights": (labels, config.hidden_size), "output_bias": (labels,)}
     named = hugging_face_names(config)
@@ -30,7 +30,7 @@ def foreign_shapes(name: str) -> dict[str, tuple[int, ...]]:
 
 
 def hugging_face_directory(name: str, place: Path) -> Path:
-    """Writes the directory of a case."""
+    """Writes the directory of a case, and returns its path."""
     place.mkdir(parents=True, exist_ok=True)
     tensors = {key: weight(key, shape) for key, shape in foreign_shapes(name).items()}
     save_file(tensors, place / "model.safetensors")

@@ -1,4 +1,7 @@
-"""The models and batches that are compared with transformers: made from seeds, the same on both sides. Needs numpy."""
+"""The models and batches for the comparison with transformers.
+
+They are made from seeds, so that they are the same on both sides. Needs numpy.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-#: Keys of config.json; the rest is as transformers has it by default, without dropout.
+#: The keys of config.json. All others have the defaults of transformers, without dropout.
 CASES: dict[str, dict[str, Any]] = {
     "bert_pairs": {
         "model_type": "bert",
@@ -87,7 +90,7 @@ CASES: dict[str, dict[str, Any]] = {
         "pairs": True,
     },
 }
-#: Of these only logits and loss are recorded: their gradients would be megabytes.
+#: For these cases only logits and loss are recorded, because their gradients would take megabytes.
 LARGE = ("bert_mini",)
 BATCH, STEPS, WARMUP, RATE, EPSILON, WEIGHT_DECAY = 6, 20, 4, 1e-3, 1e-6, 0.01
 
@@ -101,7 +104,7 @@ def config_of(case: dict[str, Any]) -> dict[str, Any]:
 
 
 def weight(name: str, shape: tuple[int, ...]) -> np.ndarray:
-    """The value of a tensor of transformers, from its name."""
+    """The value of a tensor of transformers. It depends only on the name."""
     seed = int.from_bytes(hashlib.sha256(name.encode()).digest()[:4], "little")
     normal = np.random.default_rng(seed).normal(size=shape)
     if "LayerNorm.weight" in name or "layer_norm.weight" in name:
@@ -110,7 +113,7 @@ def weight(name: str, shape: tuple[int, ...]) -> np.ndarray:
 
 
 def batch(case: dict[str, Any], number: int) -> dict[str, np.ndarray]:
-    """The `number`-th batch: token ids, mask, segments and labels; the first example fills the whole length."""
+    """The `number`-th batch: token ids, mask, segments and labels. The first example has the full length."""
     rng = np.random.default_rng(number)
     length = case["length"]
     ids = rng.integers(1, case["vocab_size"], size=(BATCH, length))

@@ -1,4 +1,4 @@
-"""Writes a checkpoint with google-research names by TensorFlow. Needs tensorflow; nothing of this project.
+"""Writes a checkpoint with google-research names by TensorFlow. Needs tensorflow, but nothing of this project.
 
     python record_tensorflow.py [--check]
 
@@ -20,7 +20,7 @@ CASE = CASES["bert_pairs"]
 
 
 def google_names():
-    """Every array by its google-research name, written down apart from the package's own table of names."""
+    """Every array by its google-research name. The names do not use the package's own table of names."""
     hidden, inner = CASE["hidden_size"], CASE["intermediate_size"]
     found = {}
 

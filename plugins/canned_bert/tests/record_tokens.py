@@ -1,4 +1,4 @@
-"""Records the tokens that the pure-Python BertTokenizer of transformers 4 gives. Needs transformers 4 and Python 3.11.
+"""Records the tokens of the pure-Python BertTokenizer of transformers 4. Needs transformers 4 and Python 3.11.
 
     python record_tokens.py [--check]
 

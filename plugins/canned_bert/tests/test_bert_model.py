@@ -1,4 +1,4 @@
-"""`BertModel`: the encoder in a model_fn of one's own."""
+"""Tests of `BertModel`: the encoder in a user's own model_fn."""
 
 import jax.numpy as jnp
 import numpy as np
@@ -34,7 +34,10 @@ ROWS = {"input_ids": IDS, "input_mask": MASK, "token_type_ids": TYPES}
 
 
 def predictions_of(tmp_path, call, config=None, warm=None):
-    """What a model_fn predicts that shows all outputs of the encoder; trained for one step, which changes nothing."""
+    """The predictions of a model_fn that returns all outputs of the encoder.
+
+    It trains for one step at rate 0, which changes nothing. Returns the estimator and the predictions.
+    """
 
     def model_fn(features, labels, mode):
         bert = call(features, mode == ec.ModeKeys.TRAIN)

@@ -1,4 +1,4 @@
-"""`estimator bert-classifier`: every step, and what is refused at the start."""
+"""Tests of `estimator bert-classifier`: every step, and the arguments and files that are refused at the start."""
 
 import json
 
@@ -73,7 +73,7 @@ def test_train_evaluate_predict_write(files, pretrained, tmp_path, capsys):
     assert first.keys() == last.keys()
     assert not np.array_equal(first["bert.pooler.dense.weight"], last["bert.pooler.dense.weight"])
     assert read_checkpoint(tmp_path / "out").keys() == read_checkpoint(pretrained).keys()
-    # The same command again has nothing left to train.
+    # A second run of the same command has nothing left to train.
     assert command(files, model, *arguments, "--json") == 0
     output, log = capsys.readouterr()
     found = json.loads(output)
@@ -110,7 +110,7 @@ def test_packing_changes_no_result(files, pretrained, tmp_path, capsys):
         found[pack] = [float(value) for _, value in sorted(metrics.items())], np.array([row[1:] for row in rows], float)
     (metrics, probabilities), (metrics_packed, probabilities_packed) = found[()], found["--pack",]
     np.testing.assert_allclose(metrics_packed, metrics, rtol=0, atol=1e-6)
-    # The file has six digits, the last of which may be rounded to either side.
+    # The file has six digits, and the last digit may be rounded up or down.
     np.testing.assert_allclose(probabilities_packed, probabilities, rtol=0, atol=1.1e-6)
 
 
@@ -140,7 +140,7 @@ def test_wrong_inputs_are_refused_at_the_start(files, pretrained, tmp_path, caps
     assert command(files, tmp_path / "model", "--init-checkpoint", pretrained, *arguments) in (
         1,
         2,
-    )  # the data, or the words
+    )  # an error of the data, or of the arguments
     assert message in capsys.readouterr().err
     assert not (tmp_path / "model" / "checkpoints").exists()
 

@@ -1,4 +1,4 @@
-"""`StopWithoutImprovement`: when it stops, and that the same call again trains no further."""
+"""Tests of `StopWithoutImprovement`: when it stops, and that a repeated call trains no further."""
 
 from pathlib import Path
 
@@ -18,7 +18,7 @@ def model_fn(features, labels, mode):
 
 
 def trained(model_dir, patience):
-    """Trains beside evaluations that get worse with every step."""
+    """Trains with evaluations that become worse with every step."""
     config = ec.RunConfig(model_dir=str(model_dir), tf_random_seed=1, save_checkpoints_steps=1)
     estimator = ec.Estimator(model_fn, config=config)
     hook = StopWithoutImprovement(estimator.eval_dir(), patience=patience, every_steps=1)

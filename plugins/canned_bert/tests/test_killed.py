@@ -1,4 +1,4 @@
-"""Fine-tuning killed at random moments and started again ends with bitwise the same weights."""
+"""Fine-tuning that is killed at random moments and restarted ends with bitwise the same weights."""
 
 import os
 import random

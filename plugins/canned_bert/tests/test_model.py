@@ -1,4 +1,4 @@
-"""The classifier as a model: the suite, and each option of fine-tuning shown to do what it says."""
+"""Tests of the classifier as a model: the suite, and the effect of each option of fine-tuning."""
 
 import jax
 import jax.numpy as jnp
@@ -131,7 +131,7 @@ def test_averaged_weights_are_those_of_the_steps(tmp_path):
 @pytest.mark.slow
 @pytest.mark.parametrize("lora", [None, LoraConfig(rank=2, alpha=6.0)])
 def test_written_weights_are_those_that_are_evaluated(tmp_path, short, lora):
-    """A directory of transformers has the averages, and the additions merged; both change the logits here."""
+    """A directory of transformers contains the averages and the merged additions. Both change the logits here."""
     model = classifier(tmp_path / "model", lora=lora, optimization=Optimization(ema_decay=0.5)).train(short, steps=3)
     features, _ = examples()
     expected = model.predictor()(features)["logits"]
@@ -237,7 +237,7 @@ def test_a_head_gives_loss_and_metrics(tmp_path, short):
 
 
 def literal_adam(weights, gradients, rate, options, decays):
-    """AdamWeightDecayOptimizer of google-research, written out for one variable."""
+    """AdamWeightDecayOptimizer of google-research, for one variable."""
     m = v = np.zeros_like(weights)
     for step, gradient in enumerate(gradients):
         m = options.b1 * m + (1 - options.b1) * gradient
@@ -328,7 +328,7 @@ def test_a_row_with_a_number_out_of_range_is_nan_and_others_are_as_before(featur
     parameters = {name: jnp.asarray(rng.normal(0, 0.1, shape)) for name, shape in encoder_shapes(CONFIG).items()}
     features, _ = examples(4)
     arrays = {"ids": features["input_ids"], "mask": features["input_mask"], "segments": features["segment_ids"]}
-    arrays["mask"][1, 7:] = 0  # a place without a token there
+    arrays["mask"][1, 7:] = 0  # these places have no token
 
     def pooled(**changed):
         ids, mask, segments = ({**arrays, **changed}[name] for name in ("ids", "mask", "segments"))

@@ -1,4 +1,4 @@
-"""`from estimator_canned_bert import *` brings the public names."""
+"""`from estimator_canned_bert import *` imports the public names."""
 
 import estimator_canned_bert
 

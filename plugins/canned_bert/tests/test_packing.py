@@ -1,4 +1,4 @@
-"""Several sentences in a row: where they lie, and that every result is that of one sentence a row."""
+"""Tests of several sentences per row: their places, and results that equal those of one sentence per row."""
 
 import itertools
 
@@ -41,7 +41,7 @@ ALBERT = BERT.replace(architecture="albert", embedding_size=8)
 
 
 def encoded_examples(count, seed=0, longest=LONGEST):
-    """Pairs of 3 to `longest` tokens; the first is the longest."""
+    """Pairs of 3 to `longest` tokens. The first one is the longest."""
     rng = np.random.default_rng(seed)
     lengths = rng.integers(3, longest // 2 + 1, size=count)
     lengths[0] = longest
@@ -56,7 +56,7 @@ def encoded_examples(count, seed=0, longest=LONGEST):
 
 
 def both_layouts(examples):
-    """All examples as one batch: a sentence a row, and packed."""
+    """All examples as one batch: one sentence per row, and packed."""
     chosen = np.arange(len(examples))
     longest = int(examples.lengths.max())
     shapes = row_shapes([examples.lengths], len(examples), longest, None)
@@ -172,7 +172,7 @@ def test_sentences_of_a_row_see_nothing_of_each_other(dropped):
 
 @pytest.mark.parametrize("packed", [False, True])
 def test_cudnn_gets_a_mask_of_queries_and_keys_that_heads_share(monkeypatch, packed):
-    # There is no GPU here: this looks at what cuDNN would be given. It raises where the third axis is not the length.
+    # Without a GPU, this checks the arguments for cuDNN. cuDNN raises if the third axis is not the length.
     given = []
 
     def fused(query, key, value, *, mask, implementation):
@@ -214,7 +214,7 @@ def classifier(data, place, bert=BERT, **run):
 
 @pytest.mark.slow
 def test_training_evaluation_and_predictions_are_those_of_a_sentence_a_row(data, tmp_path):
-    # Dropout before the output layer is drawn by example, so it is the same; 37 and 21 examples leave a part batch.
+    # Dropout before the output layer is drawn per example, so it is the same. The last batches are partial.
     bert = BERT.replace(classifier_dropout=0.3)
     found = {}
     for pack in (False, True):
@@ -229,7 +229,7 @@ def test_training_evaluation_and_predictions_are_those_of_a_sentence_a_row(data,
     for name in ("loss", "eval_loss", "eval_accuracy"):
         np.testing.assert_allclose(metrics_packed[name], metrics[name], rtol=0, atol=1e-6)
     for name, value in weights.items():
-        # Adam divides by the size of the gradient: rounding of those that are zero but for rounding grows.
+        # Adam divides by the size of the gradient, which enlarges gradients that are only rounding.
         if not name.endswith("key/bias"):
             np.testing.assert_allclose(weights_packed[name], value, rtol=0, atol=1e-5, err_msg=name)
 

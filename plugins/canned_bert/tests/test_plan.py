@@ -1,4 +1,4 @@
-"""The training step of BERT-base planned for eight chips of a TPU v5e that are not there."""
+"""The training step of BERT-base can be planned for eight chips of a TPU v5e that are not available."""
 
 import importlib.util
 import json

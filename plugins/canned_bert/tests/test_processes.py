@@ -1,4 +1,4 @@
-"""The command over two processes: the files of one, to the last digit but one."""
+"""The command in two processes writes the files of one process, except for the last digit."""
 
 import os
 import subprocess
@@ -14,11 +14,11 @@ PROGRAM = [sys.executable, "-m", "estimator_core._cli.main"]
 
 
 def results(folder, processes, *options):
-    """The numbers that the command writes: metrics by name, and a row of probabilities an example."""
+    """The numbers that the command writes: metrics by name, and one row of probabilities per example."""
     model = folder / str(processes)
     launch = [] if processes == 1 else [*PROGRAM, "launch", "--processes", str(processes), "--"]
-    # Another order of a sum changes the last digit. Adam enlarges that to 1.4e-5 with one of six seeds, in the version
-    # before, too. With this seed it does not.
+    # Another order of a sum changes the last digit. Adam enlarges the difference to 1.4e-5 with one of six seeds, as it
+    # did in the previous version, too. With this seed it does not.
     steps = [
         "--seed",
         "1",

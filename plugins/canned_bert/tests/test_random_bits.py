@@ -1,4 +1,4 @@
-"""Bits of dropout masks: uniform, of their place alone, and without a pattern between the values of one hash."""
+"""Tests of the bits of dropout masks: uniform, dependent only on their place, and uncorrelated within one hash."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_neighbours_are_not_correlated(distance: int) -> None:
     values = drawn((1000, 1024)).ravel().astype(np.float64)
     found = np.corrcoef(values[:-distance], values[distance:])[0, 1]
     assert abs(found) < 5 / np.sqrt(values.size)
-    assert len(np.unique(drawn((64, 64)))) > 3900  # of 4,096 draws from 65,536, about 3,970 differ
+    assert len(np.unique(drawn((64, 64)))) > 3900  # 4,096 draws from 65,536 have about 3,970 different values
 
 
 @pytest.mark.parametrize("hashes", [(8192, 16, 512, 128), (4, 2**31), (3, 2**32), (2**32, 3)], ids=str)
@@ -51,7 +51,7 @@ def test_no_two_places_of_a_huge_array_have_the_same_counters(hashes: tuple[int,
     corners = [slice(None, None, max(1, length - 1)) for length in hashes]
     halves = [slice(None, None, -(-length // 2)) for length in hashes]
 
-    @jax.jit  # which computes these places only
+    @jax.jit  # computes only these places
     def some() -> list[tuple[jax.Array, ...]]:
         return [tuple(word[tuple(at)].ravel() for word in random_bits._counters(hashes)) for at in (corners, halves)]
 

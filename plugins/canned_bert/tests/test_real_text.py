@@ -1,4 +1,4 @@
-"""Real text: against TF-IDF with logistic regression, learnt by heart, and exported, loaded and asked with raw text."""
+"""Tests with real text: a comparison with TF-IDF and logistic regression, overfitting, and an export for raw text."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Files into batches: layouts, truncation, buckets, the cache, positions, and what is refused with file and line."""
+"""Tests of files as batches: layouts, truncation, buckets, the cache, positions, and errors with file and line."""
 
 import itertools
 import json
@@ -70,7 +70,7 @@ def test_every_kind_of_file_gives_the_same(folder, file, lines):
         ("alpha beta", "gamma", "yes"),
         ("delta", "epsilon", "no"),
     ]
-    assert data.train.input_fn(2).files == (folder / file, folder / "vocab.txt")  # what the record of a run digests
+    assert data.train.input_fn(2).files == (folder / file, folder / "vocab.txt")  # the record of a run digests them
 
 
 GLUE = {
@@ -189,7 +189,7 @@ def test_a_length_without_room_for_text_is_refused_before_training(folder, lines
             r"dev\.tsv: its rows have one text, .* two texts",
         ),
         (["yes\talpha\tbeta", "no\teta\teta"], "test.tsv", "alpha", r"test\.tsv: its rows have one text, .* two texts"),
-        # Two columns of a file without labels are two texts, though its labels may still be in it.
+        # Two columns of a file without labels are two texts, although one may contain labels.
         (
             ["yes\talpha", "no\tbeta"],
             "test.tsv",

@@ -1,4 +1,4 @@
-"""Tokens against the pure-Python BertTokenizer of transformers 4, on ten thousand lines."""
+"""Tests of tokens against the pure-Python BertTokenizer of transformers 4, on ten thousand lines."""
 
 import hashlib
 import json

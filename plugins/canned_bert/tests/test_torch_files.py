@@ -1,4 +1,4 @@
-"""Files of torch.save are read without torch, and without running what they name."""
+"""Files of torch.save are read without torch, and the functions that they name are not called."""
 
 import os
 from pathlib import Path

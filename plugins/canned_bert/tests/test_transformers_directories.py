@@ -1,4 +1,4 @@
-"""Directories of transformers are read by themselves, through every door that takes a checkpoint."""
+"""Directories of transformers are recognized by every function that takes a checkpoint."""
 
 import json
 import shutil

@@ -1,4 +1,4 @@
-"""Logits, loss, gradients and twenty steps of training against recordings of transformers 4 (float32)."""
+"""Tests of logits, loss, gradients and twenty training steps against recordings of transformers 4 (float32)."""
 
 import jax
 import jax.numpy as jnp
@@ -35,7 +35,7 @@ SMALL = [name for name in CASES if name not in LARGE]
 PAIRS = ["bert_pairs", "albert_pairs"]
 QUICK = [*PAIRS, "bert_regression"]
 OTHERS = [name for name in SMALL if name not in PAIRS]
-#: Below this a gradient is rounding: the gradient of the key bias is zero in exact arithmetic.
+#: Smaller gradients are only rounding. In exact arithmetic, the gradient of the key bias is zero.
 GRADIENT_FLOOR = 1e-7
 
 
@@ -113,7 +113,7 @@ def test_gradients(name, options, tmp_path):
 @pytest.mark.slow
 @pytest.mark.parametrize("name", SMALL)
 def test_twenty_steps_of_training(name, tmp_path):
-    """AdamW with bias correction and epsilon 1e-6, by the Estimator, from the safetensors file on."""
+    """The Estimator trains with AdamW, with bias correction and epsilon 1e-6, from the safetensors file."""
     directory = hugging_face_directory(name, tmp_path / "pretrained")
     case = CASES[name]
     warm = optax.linear_schedule(0.0, RATE, WARMUP)

@@ -1,4 +1,4 @@
-"""Weights in and out: TensorFlow and safetensors bit for bit, what is refused, what the log says."""
+"""Tests of reading and writing weights: TensorFlow and safetensors are bitwise equal, refusals, and log messages."""
 
 import json
 import logging
@@ -29,7 +29,7 @@ def one_step(place, **options):
     )
     inputs = batch(CASE, 0)
     features = {"input_ids": inputs["ids"], "input_mask": inputs["mask"], "segment_ids": inputs["segments"]}
-    list(classifier.predict(lambda: [features]))  # no step: the variables are the first values
+    list(classifier.predict(lambda: [features]))  # without a step, the variables have their initial values
     return classifier
 
 
@@ -151,7 +151,7 @@ def test_a_damaged_index_is_refused():
         torn = bytearray(whole)
         torn[place] ^= 0x10
         try:
-            assert read_table(bytes(torn), "index") == read_table(whole, "index")  # a byte that nothing reads
+            assert read_table(bytes(torn), "index") == read_table(whole, "index")  # a byte that is not read
         except CheckpointCorruptError:
             refused += 1
     assert refused > 0.9 * len(range(0, len(whole), 7))

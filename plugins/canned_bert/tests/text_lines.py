@@ -1,5 +1,5 @@
 # ruff: noqa: RUF001
-"""Ten thousand lines of every kind of text, and a vocabulary: the same wherever they are made. Needs nothing."""
+"""Ten thousand lines of every kind of text, and a vocabulary. They are the same on every machine. Needs no packages."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ WORDS = [
     "@user",
     "x_y",
 ]
-#: Ranges of characters to draw from: controls, spaces, punctuation, letters of many scripts, emoji, rare and new ones.
+#: The ranges of characters to draw from: controls, spaces, punctuation, many scripts, emoji, rare and new characters.
 RANGES = (
     (0x00, 0x1F),
     (0x20, 0x7E),
@@ -115,7 +115,7 @@ RANGES = (
 
 
 def lines() -> list[str]:
-    """The lines; some are empty, some hold words of thousands of letters, some the names of special tokens."""
+    """The lines. Some are empty, some have words of thousands of letters, and some have the names of special tokens."""
     rng = random.Random(20_11)
     return [_line(rng, number) for number in range(LINES)]
 
@@ -140,7 +140,7 @@ def _line(rng: random.Random, number: int) -> str:
 
 
 def vocabulary() -> list[str]:
-    """Special tokens, letters alone and inside words, pieces of the words, and whole words."""
+    """Special tokens, single letters at the start of and inside words, pieces of the words, and whole words."""
     rng = random.Random(7)
     found = dict.fromkeys(("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"))
     for word in WORDS:

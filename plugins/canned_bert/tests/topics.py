@@ -1,4 +1,4 @@
-"""Real text without a download: pieces of the help topics of Python; the class is what the topic is about."""
+"""Real text without a download: pieces of the help topics of Python. The class is the subject of the topic."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 from pydoc_data.topics import topics
 
-#: Topics of the language reference by class.
+#: The topics of the language reference by class.
 CLASSES = {
     "debugger": ("debugger",),
     "statements": ("compound",),
@@ -17,7 +17,7 @@ WORDS, SHORTEST = 24, 8
 
 
 def examples(seed: int = 0) -> list[tuple[str, str]]:
-    """Pairs of class and text of 8 to 24 words, each once, in an order of this seed."""
+    """Pairs of class and text of 8 to 24 words, each once. The seed determines the order."""
     found: list[tuple[str, str]] = []
     for label, names in CLASSES.items():
         for paragraph in (part for name in names for part in re.split(r"\n\s*\n", topics[name])):
@@ -30,7 +30,7 @@ def examples(seed: int = 0) -> list[tuple[str, str]]:
 
 
 def write_files(folder: Path) -> dict[str, list[tuple[str, str]]]:
-    """Writes train.tsv, dev.tsv and test.tsv (three, one and one fifth); gives what is in them."""
+    """Writes train.tsv, dev.tsv and test.tsv (three, one and one fifth). Returns their examples."""
     found = examples()
     fifth = len(found) // 5
     parts = {"test": found[:fifth], "dev": found[fifth : 2 * fifth], "train": found[2 * fifth :]}

@@ -1,4 +1,4 @@
-"""Files as torch.save writes them, without torch: a zip of a pickle and of storages."""
+"""Writes files as torch.save does, without torch: a zip of a pickle and of storages."""
 
 import io
 import pickle
@@ -22,7 +22,7 @@ class _Storage:
 
 
 def _modules() -> dict[str, Any]:
-    """torch as far as a pickle names it."""
+    """Stand-ins for the torch modules, as far as a pickle names them."""
     torch, utils = types.ModuleType("torch"), types.ModuleType("torch._utils")
 
     def _rebuild_tensor_v2(*given: Any) -> None: ...
@@ -53,9 +53,9 @@ class _Pickled:
 
 
 def write_torch_file(path: Path, arrays: Mapping[str, np.ndarray], jump: int | None = None, **more: Any) -> Path:
-    """A state dict; a transposed array is one by its strides, as tensors are. `jump` is another first stride of all.
+    """Writes a state dict. A transposed array has the strides of a transposed tensor.
 
-    `more` is pickled as it is.
+    `jump` replaces the first stride of all arrays. `more` is pickled unchanged.
     """
     modules, storages = _modules(), []
     state: OrderedDict[str, Any] = OrderedDict()
