@@ -1,8 +1,8 @@
-"""Compiles a look-up and an update of a table with a cache for chips of TPU v5e that are not here; needs libtpu.
+"""Compiles a look-up and an update of a table with a cache for TPU v5e chips that are not available. Needs libtpu.
 
     python cache_on_tpu.py
 
-prints bytes on each chip and on its host.
+It prints the bytes on each chip and on its host.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ ROWS, COLUMNS, IDS = 400_000, 128, 8192
 
 
 def compiled(chips: int, cached_rows: int) -> dict[str, Any]:
-    """The programs, with Adam."""
+    """The compiled look-up and update, with Adam."""
     devices = topologies.get_topology_desc("v5e:2x2", platform="tpu").devices[:chips]
     mesh = jax.sharding.Mesh(np.array(devices), ("data",))
     split, whole = (jax.NamedSharding(mesh, jax.P(*axes)) for axes in (["data"], []))

@@ -2,7 +2,7 @@
 
     python cache_traffic.py
 
-prints a table for ids that follow Zipf's law, with caches of several sizes.
+It prints a table for ids that follow Zipf's law, with caches of several sizes.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ ROWS, COLUMNS, IDS = 1_000_000, 16, 8192
 
 
 def drawn(steps: int, exponent: float, *, count: int = ROWS, ids: int = IDS) -> np.ndarray:
-    """int32[steps, ids], by Zipf's law over all rows."""
+    """Ids, int32[steps, ids], drawn by Zipf's law from all rows."""
     chances = np.arange(1, count + 1, dtype=np.float64) ** -exponent
     ends = np.cumsum(chances / chances.sum())
     return np.searchsorted(ends[:-1], np.random.default_rng(7).random((steps, ids))).astype(np.int32)
 
 
 def counting(travelled: Counter[str]) -> Any:
-    """Within, rows of a table in the memory of the host are counted when the program runs."""
+    """Returns two contexts. Programs in them count the bytes of rows of tables in the memory of the host."""
 
     def noting(name: str, function: Any) -> Any:
         def counted(array: jax.Array, numbers: jax.Array, *rest: jax.Array) -> jax.Array:
@@ -47,7 +47,7 @@ def counting(travelled: Counter[str]) -> Any:
 
 
 def bytes_of(ids: np.ndarray, cached_rows: int, *, after: int, count: int = ROWS) -> Counter[str]:
-    """Bytes of rows and slots that travel in all steps after the first ones."""
+    """The bytes of rows and slots that travel in all steps from step `after` on."""
     access = AllToAll(memory="pinned_host", cached_rows=cached_rows)
     optimizer = optax.with_extra_args_support(optax.adam(0.01))
     mesh = jax.make_mesh((1,), ("data",), axis_types=(jax.sharding.AxisType.Auto,))

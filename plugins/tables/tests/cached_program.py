@@ -2,7 +2,7 @@
 
     python cached_program.py MODEL_DIR CACHED_ROWS STEPS [KILLED_AT]
 
-trains to a step on all devices.
+It trains up to step STEPS on all devices.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ OPTIMIZERS: dict[str, Callable[[], Any]] = {
 
 
 def batches(steps: int) -> list[Any]:
-    """Frequent ids and rare ones, repeated, missing, out of range; each fifth batch is of rare ids alone."""
+    """Frequent and rare ids, repeated, missing and out of range. Every fifth batch has only rare ids."""
     rng = np.random.default_rng(3)
     made: list[Any] = []
     for step in range(steps):
@@ -43,7 +43,7 @@ def batches(steps: int) -> list[Any]:
 
 
 def estimator_in(model_dir: str, cached_rows: int, optimizer: str = "adam", **settings: Any) -> ec.Estimator:
-    """The model on all devices."""
+    """The estimator of the model, on all devices."""
     access = AllToAll(memory="pinned_host", cached_rows=cached_rows)
 
     def model_fn(features: Any, labels: Any, mode: str) -> ec.EstimatorSpec:
@@ -59,7 +59,7 @@ def estimator_in(model_dir: str, cached_rows: int, optimizer: str = "adam", **se
 
 
 def growing_in(model_dir: str, cached_rows: int) -> ec.Estimator:
-    """The same with a vocabulary that grows."""
+    """The same with a growing vocabulary."""
     access = AllToAll(memory="pinned_host", cached_rows=cached_rows)
     users = GrowingTable(rows=128, columns=COLUMNS, admit_at=2, max_age=2, access=access)
 
@@ -76,7 +76,7 @@ def _config(model_dir: str, **settings: Any) -> ec.RunConfig:
 
 
 def input_fn(steps: int) -> Callable[[], list[Any]]:
-    """For `train`, which begins where it stopped."""
+    """The input of `train`, which starts at the step where it stopped."""
     return lambda: batches(steps)
 
 

@@ -1,4 +1,4 @@
-"""The bytes that a device sends in a compiled program, counted from its text."""
+"""Counts the bytes that a device sends in a compiled program, from the text of the program."""
 
 import math
 import re
@@ -7,7 +7,7 @@ _SIZES = {"s32": 4, "f32": 4, "pred": 1, "u32": 4}
 
 
 def sent_bytes(program: str, devices: int) -> dict[str, int]:
-    """Bytes by kind of collective, each counted once, with the ring algorithm."""
+    """The bytes by kind of collective, with the ring algorithm. Each collective is counted once."""
     sent: dict[str, int] = {}
     for line in program.splitlines():
         found = re.search(r"= (.*?) (all-reduce|all-gather|all-to-all|reduce-scatter|collective-permute)\(", line)

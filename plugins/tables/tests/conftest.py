@@ -1,4 +1,4 @@
-"""Programs of the tests are imported by their names."""
+"""Makes the programs of the tests importable by their names."""
 
 import sys
 from pathlib import Path
@@ -11,6 +11,6 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 @pytest.fixture(scope="module", autouse=True)
 def _free_compiled_programs():
-    """Programs compiled for a module's many shapes would otherwise stay until the end."""
+    """Frees the compiled programs after each module. Otherwise those of many shapes would stay until the end."""
     yield
     jax.clear_caches()

@@ -1,4 +1,4 @@
-"""A growing vocabulary in plain Python: what the device must do, one id after the other."""
+"""A growing vocabulary in plain Python: the expected behaviour of the device, one id after the other."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Slot:
 
 @dataclass
 class Counted:
-    """The rules of `grown`."""
+    """A vocabulary with the rules of `grown`."""
 
     buckets: int
     admit_at: int
@@ -37,7 +37,7 @@ class Counted:
         self.clock += 1
         spare = CANDIDATES_PER_BUCKET * (self.admit_at > 1)
         distinct = sorted({int(each) for each in ids if each != -1}, key=lambda each: (bucket_of[each], _order(each)))
-        for each in distinct:  # whoever is known is seen before anyone is admitted
+        for each in distinct:  # known ids are seen before any id is admitted
             slot = self._slot(each, bucket_of)
             if slot is not None:
                 slot.seen = self.clock

@@ -1,4 +1,4 @@
-"""A model with a growing table, for fresh processes with one or several devices.
+"""A model with a growing table, for new processes with one or several devices.
 
 python growing_program.py MODEL_DIR STEPS [KILLED_AT]
 """
@@ -21,7 +21,7 @@ USERS = GrowingTable(rows=64, columns=4, admit_at=2, max_age=2)
 
 
 def batches(steps: int) -> list[Any]:
-    """Ids that come and go, of which the table can hold only some."""
+    """Ids that appear and disappear. The table has room for only some of them."""
     rng = np.random.default_rng(5)
     return [
         (

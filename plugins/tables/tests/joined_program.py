@@ -2,7 +2,7 @@
 
     python joined_program.py ADDRESS PROCESS MODEL_DIR CACHED_ROWS STEPS [KILLED_AT]
 
-Only the second process is killed. Afterwards both evaluate; the second one prints the loss.
+Only the second process is killed. After the training both evaluate, and the second one prints the loss.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ half = slice(int(process) * BATCH // 2, (int(process) + 1) * BATCH // 2)
 
 
 def mine() -> list[Any]:
-    """This process's rows of every batch."""
+    """The rows of this process in every batch."""
     return [({"ids": features["ids"][half]}, labels[half]) for features, labels in batches(100)]
 
 

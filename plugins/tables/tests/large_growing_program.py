@@ -1,9 +1,10 @@
-"""A growing table of many rows, of which ids take some and lose them again, for fresh processes.
+"""A growing table of many rows. Ids take some of them and lose them again. For new processes.
 
-python large_growing_program.py MODEL_DIR STEPS ROWS, or, in the place of STEPS, a directory to export to.
+python large_growing_program.py MODEL_DIR STEPS ROWS. A directory in the place of STEPS exports to it.
 
-Two generations of ids belong to the same buckets, spread over the whole table, and fill them. The first one comes in
-the steps 1 and 2, the second one from step 3 on. With `max_age=1` it waits for one step, and takes the rows in step 4.
+Two generations of ids belong to the same buckets, spread over the whole table, and fill them. The first generation
+appears in steps 1 and 2, the second from step 3 on. With `max_age=1` the second waits for one step and takes the rows
+in step 4.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ def generation(number: int, rows: int) -> np.ndarray:
 
 
 def _mixed(word: Any) -> Any:
-    """As in `estimator_tables.vocabulary`."""
+    """The same function as in `estimator_tables.vocabulary`."""
     mask = np.uint64(0xFFFFFFFF)
     word = (word ^ (word >> np.uint64(16))) * np.uint64(0x85EBCA6B) & mask
     word = (word ^ (word >> np.uint64(13))) * np.uint64(0xC2B2AE35) & mask
@@ -64,7 +65,7 @@ def model_fn(features: Any, labels: Any, mode: str, params: Any) -> ec.Estimator
 
 
 class Observer(ec.Hook):
-    """The rows that each step read, and what the arrays of the fullest device amount to."""
+    """Records the rows that each step read, and the bytes of the arrays on the fullest device."""
 
     def __init__(self) -> None:
         self.read: dict[int, list[float]] = {}
@@ -93,7 +94,7 @@ def estimator_in(model_dir: str, rows: int) -> ec.Estimator:
 
 
 def trained(estimator: ec.Estimator, steps: int, old: np.ndarray, new: np.ndarray) -> dict[str, Any]:
-    """What each step read, and what a device held."""
+    """The rows that each step read, and the bytes that a device held."""
     observer, labels = Observer(), np.zeros(len(old), np.float32)
     batches = [({"user": old if step < FIRST_OF_SECOND else new}, labels) for step in range(1, 9)]
     estimator.train(lambda: batches, max_steps=steps, hooks=[observer])
@@ -101,7 +102,7 @@ def trained(estimator: ec.Estimator, steps: int, old: np.ndarray, new: np.ndarra
 
 
 def exported(estimator: ec.Estimator, directory: str, old: np.ndarray, new: np.ndarray) -> dict[str, Any]:
-    """The rows of some ids of both generations, of an unknown one, and of none: predicted, and served by an export."""
+    """Rows of ids of both generations, of an unknown id, and of no id: predicted, and served by an export."""
     some = np.concatenate([old[:: len(old) // 8], new[:: len(new) // 8], [3, -1]])
     predicted = [each["row"].tolist() for each in estimator.predict(lambda: [{"user": some}])]
     receiver = ec.export.build_raw_serving_input_receiver_fn({"user": np.zeros(1, np.int64)})

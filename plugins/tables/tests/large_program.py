@@ -1,4 +1,4 @@
-"""A table of many rows on several devices, for fresh processes: what each device holds, and the rows it reads.
+"""A table of many rows on several devices, for new processes: the bytes of each device, and the rows it reads.
 
 python large_program.py MODEL_DIR OPTIMIZER STEPS ROWS
 """
@@ -24,7 +24,7 @@ OPTIMIZERS = {"adagrad": optax.adagrad(RATE), "sgd": optax.sgd(RATE)}
 
 
 def ids(rows: int) -> np.ndarray:
-    """From the first row to the last, each once, the same in every step."""
+    """Ids from the first row to the last, each once, the same in every step."""
     return np.linspace(0, rows - 1, BATCH).astype(np.int32)
 
 
@@ -35,7 +35,7 @@ def model_fn(features: Any, labels: Any, mode: str, params: Any) -> ec.Estimator
 
 
 class Observer(ec.Hook):
-    """Reads the rows of the last step, and what the arrays of the fullest device amount to."""
+    """Reads the rows of the last step, and the bytes of the arrays on the fullest device."""
 
     def begin(self, run: Any) -> None:
         run.fetch("rows")
@@ -46,7 +46,7 @@ class Observer(ec.Hook):
 
 
 def held_bytes() -> int:
-    """Bytes of all arrays on the device that has most."""
+    """The bytes of all arrays on the device that has the most."""
     held = dict.fromkeys(jax.devices(), 0)
     for array in jax.live_arrays():
         for device in array.sharding.device_set:

@@ -1,4 +1,4 @@
-"""Programs of the tests in processes of their own, with a number of devices, which may be killed at a step."""
+"""Runs programs of the tests in separate processes with a number of devices. A process may be killed at a step."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import estimator_core as ec
 
 
 class Killed(ec.Hook):
-    """Ends the process at a step, as a machine that fails does."""
+    """Kills the process at a step, like a failure of the machine."""
 
     def __init__(self, step: int) -> None:
         self._step = step
@@ -24,16 +24,16 @@ class Killed(ec.Hook):
 
 
 def on_devices(count: int, program: str, *arguments: object) -> int:
-    """Runs the file of a program on CPU devices, and returns its exit status."""
+    """Runs a program file on CPU devices, and returns its exit status."""
     command = [sys.executable, program, *map(str, arguments)]
     return subprocess.run(command, env=_environment(count), check=False, timeout=300).returncode
 
 
 def joined(devices: int, program: str, *arguments: object) -> tuple[int, str]:
-    """Runs a program in two processes with so many devices each: `program ADDRESS PROCESS ARGUMENTS`.
+    """Runs a program in two processes with `devices` devices each: `program ADDRESS PROCESS ARGUMENTS`.
 
     Returns:
-        The exit status of the second one, and the last line that it printed.
+        The exit status of the second process, and the last line that it printed.
     """
     with socket.socket() as listening:
         listening.bind(("127.0.0.1", 0))
@@ -47,9 +47,9 @@ def joined(devices: int, program: str, *arguments: object) -> tuple[int, str]:
     first, second = begun(0), begun(1)
     printed = second.communicate(timeout=200)[0]
     if second.returncode < 0:
-        first.kill()  # as a launcher does; by itself it waits 100 seconds for the other one
+        first.kill()  # as a launcher does; otherwise it would wait 100 seconds for the other process
     first.communicate(timeout=200)
-    return second.returncode, printed.splitlines()[-1] if printed else ""  # gloo prints, too
+    return second.returncode, printed.splitlines()[-1] if printed else ""  # gloo also prints
 
 
 def _environment(devices: int) -> dict[str, str]:

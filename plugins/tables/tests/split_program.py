@@ -1,10 +1,10 @@
-"""A model with a table that several devices share, for fresh processes with so many devices.
+"""A model with a table that several devices share, for new processes with these devices.
 
     python split_program.py ROOT JOB...
 
 JOB: train:OPTIMIZER:NAME:UNTIL, the same with debug for train, evaluate:OPTIMIZER:NAME or traffic.
 
-Prints one JSON value a job.
+Prints one JSON value per job.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ OPTIMIZERS = {
     "adam": lambda: optax.adam(0.05),
     "on_host": lambda: optax.adam(0.05),
     "cached": lambda: optax.adam(0.05),
-    # Mixes the rows of a table: wrong where each device sees its own alone.
+    # Mixes the rows of a table. The result is wrong if each device uses only its own rows.
     "clipped": lambda: optax.chain(optax.clip_by_global_norm(0.05), optax.sgd(0.5)),
 }
 
 
 def batches(*, ragged: bool = False) -> list[Any]:
-    """Ids of every kind: repeated, frequent, missing, all of one owner; the last batch may be ragged."""
+    """Ids of every kind: repeated, frequent, missing, all of one owner. The last batch may be ragged."""
     rng = np.random.default_rng(3)
     made: list[Any] = []
     for number in range(STEPS):
@@ -43,7 +43,7 @@ def batches(*, ragged: bool = False) -> list[Any]:
         ids[rng.random(ids.shape) < 0.1] = -1
         ids[0] = ROWS
         if number == 1:
-            ids = rng.integers(0, ROWS // 8, ids.shape).astype(np.int32)  # more of one owner than a message holds
+            ids = rng.integers(0, ROWS // 8, ids.shape).astype(np.int32)  # more ids of one owner than a message holds
         made.append(({"ids": ids}, rng.normal(size=BATCH).astype(np.float32)))
     features, labels = made[-1]
     return [*made[:-1], ({"ids": features["ids"][:29]}, labels[:29])] if ragged else made
@@ -67,7 +67,7 @@ def model_fn(features: Any, labels: Any, mode: str, params: Any) -> ec.Estimator
 
 
 def train(model_dir: str, optimizer: str, until: int, **settings: Any) -> ec.Estimator:
-    """Trains to a step on all devices; each step has its own batch."""
+    """Trains up to a step on all devices. Each step has its own batch."""
     estimator = estimator_in(model_dir, optimizer, **settings)
     newest = estimator.latest_checkpoint()
     start = int(Path(newest).name) if newest else 0
@@ -75,7 +75,7 @@ def train(model_dir: str, optimizer: str, until: int, **settings: Any) -> ec.Est
 
 
 def estimator_in(model_dir: str, optimizer: str, **settings: Any) -> ec.Estimator:
-    """The model on all devices."""
+    """The estimator of the model, on all devices."""
     mesh = {"data": len(jax.devices())}
     config = ec.RunConfig(model_dir=model_dir, tf_random_seed=1, default_hooks=False, mesh=mesh, **settings)
     return ec.Estimator(model_fn, config=config, params=optimizer)

@@ -1,4 +1,4 @@
-"""A table that several devices share trains as on one, sends less than a plain look-up, and fits any number of them."""
+"""A table that several devices share trains as on one device and sends less than a plain look-up."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def on_devices(count: int, root: Path, *jobs: str) -> list[Any]:
 
 @pytest.fixture(scope="module")
 def eight(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Any, Any]:
-    """What eight devices have trained, evaluated and compiled."""
+    """The results of training, evaluation and compilation on eight devices."""
     root = tmp_path_factory.mktemp("eight")
     jobs = [f"train:{name}:{name}:{split_program.STEPS}" for name in ("adam", "on_host", "cached")]
     *_, results, traffic = on_devices(8, root, *jobs, "evaluate:adam:adam", "traffic")
@@ -47,7 +47,7 @@ def test_eight_devices_train_as_one(tmp_path: Path, optimizer: str) -> None:
 
 
 def test_a_table_in_the_memory_of_the_host_is_the_same(eight: tuple[Path, Any, Any]) -> None:
-    """One message has room for all ids there, so sums may come in another order."""
+    """One message has room for all ids there, so sums may have another order."""
     on_device, on_host = (ec.load_variables(str(eight[0] / name)) for name in ("adam", "on_host"))
     for name, value in on_device.items():
         np.testing.assert_allclose(on_host[name], value, rtol=0, atol=1e-6, err_msg=name)
@@ -68,7 +68,7 @@ def test_evaluation_and_predictions_of_a_split_table(eight: tuple[Path, Any, Any
 
 
 def test_a_step_without_compilation_ends_on_several_devices(tmp_path: Path) -> None:
-    """Devices that ran each operation by itself waited for each other for ever; tables of the host were refused."""
+    """Devices that ran each operation separately waited for each other forever, and tables of the host were refused."""
     on_devices(4, tmp_path, "train:adam:compiled:1", "debug:adam:eager:1", "debug:on_host:eager_on_host:1")
     compiled = ec.load_variables(str(tmp_path / "compiled"))
     for folder in ("eager", "eager_on_host"):
@@ -89,11 +89,11 @@ def test_a_checkpoint_of_eight_devices_goes_on_with_one_and_with_two(
 
 
 def test_a_device_sends_what_its_examples_need(eight: tuple[Path, Any, Any]) -> None:
-    """Of 8192 ids, each device sends and answers for its 1024; without an access it receives the rows of all."""
+    """Each device sends and answers for its 1024 of 8192 ids. Without an access, it receives the rows of all ids."""
     split, plain = (eight[2][name] for name in ("all_to_all", "plain"))
     messages = 2 * 1024 * 7 // 8
     sent = sent_bytes(split["read"], 8)
-    assert sent.pop("all-reduce") < 16  # how many rounds there are
+    assert sent.pop("all-reduce") < 16  # the number of rounds
     assert sent == {"all-to-all": messages * (1 + 16) * 4}
     assert sent_bytes(plain["read"], 8) == {"all-gather": 8192 * 4 * 7 // 8, "all-reduce": 2 * 8192 * 16 * 4 * 7 // 8}
     assert 7 * sum(sent.values()) < sum(sent_bytes(plain["read"], 8).values())
@@ -102,7 +102,7 @@ def test_a_device_sends_what_its_examples_need(eight: tuple[Path, Any, Any]) -> 
 def test_a_device_sends_a_gradient_for_each_row_of_its_examples(eight: tuple[Path, Any, Any]) -> None:
     split, plain = (sent_bytes(eight[2][name]["update"], 8) for name in ("all_to_all", "plain"))
     one_message = 2 * 1024 * 7 // 8 * (1 + 16) * 4
-    assert split["all-to-all"] == (1 + 4) * one_message  # and the form with room for all ids
+    assert split["all-to-all"] == (1 + 4) * one_message  # also the form with room for all ids
     assert sum(plain.values()) == 2_838_528
 
 

@@ -1,4 +1,4 @@
-"""A cache on the device for a table in the memory of the host: the numbers of the table alone, for everybody."""
+"""A cache on the device for a table in the memory of the host changes no numbers for any reader."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ STEPS = 12
 
 
 def saved(model_dir: Path) -> dict[str, bytes]:
-    """Variables and slots of the newest checkpoint."""
+    """The variables and slots of the newest checkpoint."""
     found = read_checkpoint(str(ec.latest_checkpoint(str(model_dir))))
     return {name: np.asarray(value).tobytes() for name, value in {**found.variables, **found.opt_state}.items()}
 
 
 class Seen(ec.Hook):
-    """The table and its slots as hooks see them, every third step."""
+    """Records the table and its slots as hooks see them, every third step."""
 
     def __init__(self) -> None:
         self.found: list[list[np.ndarray]] = []
@@ -54,7 +54,7 @@ class Seen(ec.Hook):
 def test_the_numbers_are_those_without_a_cache_bit_for_bit(
     tmp_path: Path, optimizer: str, settings: dict[str, Any]
 ) -> None:
-    """Rows that leave the cache and come back, batches of misses alone, ids that repeat."""
+    """The batches have rows that leave the cache and return, only misses, or repeated ids."""
     seen = Seen(), Seen()
     for cached_rows, hook in zip((0, 16), seen, strict=True):
         estimator = estimator_in(str(tmp_path / str(cached_rows)), cached_rows, optimizer, **settings)
@@ -66,14 +66,14 @@ def test_the_numbers_are_those_without_a_cache_bit_for_bit(
 
 @pytest.fixture(scope="module")
 def plain(tmp_path_factory: pytest.TempPathFactory) -> ec.Estimator:
-    """Trained without a cache and without interruption."""
+    """An estimator that trained without a cache and without interruption."""
     estimator = estimator_in(str(tmp_path_factory.mktemp("plain")), 0)
     return estimator.train(input_fn(STEPS))
 
 
 @pytest.mark.slow
 def test_a_run_continues_with_a_cache_with_another_one_and_without(plain: ec.Estimator, tmp_path: Path) -> None:
-    """Checkpoints hold the table alone, also those with only the changed rows."""
+    """Checkpoints contain only the table, including those with only the changed rows."""
     for until, cached_rows in ((3, 0), (6, 16), (9, 64), (11, 0), (STEPS, 8)):
         estimator = estimator_in(str(tmp_path), cached_rows, save_checkpoints_steps=1, full_checkpoint_every=4)
         estimator.train(input_fn(STEPS), max_steps=until)
@@ -81,7 +81,7 @@ def test_a_run_continues_with_a_cache_with_another_one_and_without(plain: ec.Est
 
 
 def test_evaluation_prediction_and_exports_between_two_trainings(plain: ec.Estimator, tmp_path: Path) -> None:
-    """They read the rows that are in the cache, which stays and changes nothing."""
+    """They read the rows in the cache. The cache stays, and nothing changes."""
     estimator = estimator_in(str(tmp_path), 16)
     estimator.train(input_fn(STEPS), max_steps=STEPS - 1).evaluate(lambda: batches(1))
     estimator.train(input_fn(STEPS), max_steps=STEPS)
@@ -99,7 +99,7 @@ def test_evaluation_prediction_and_exports_between_two_trainings(plain: ec.Estim
 
 @pytest.mark.slow
 def test_a_growing_table_with_a_cache(tmp_path: Path) -> None:
-    """A row with a new owner begins again wherever it is."""
+    """A row with a new owner starts again, in the cache or on the host."""
     rng = np.random.default_rng(5)
     drawn = [
         ({"user": rng.integers(step * 20, step * 20 + 60, (64, 2))}, rng.normal(size=64).astype(np.float32))
@@ -116,7 +116,7 @@ def on_host(array: jax.Array) -> jax.Array:
 
 
 def after(ids: list[list[int]], cached_rows: int = 16) -> tuple[CachedTable, Any, CachedRows]:
-    """The form of a table of 64 rows after steps that looked up some."""
+    """The cached form of a table of 64 rows, after steps that looked up some rows."""
     access = AllToAll(memory="pinned_host", cached_rows=cached_rows)
     form, optimizer = access.carried, optax.with_extra_args_support(optax.sgd(1.0, momentum=0.9))
     assert form is not None
@@ -129,7 +129,7 @@ def after(ids: list[list[int]], cached_rows: int = 16) -> tuple[CachedTable, Any
 
 
 def test_rows_in_the_cache_are_read_and_updated_there() -> None:
-    """The host has them once somebody else asks."""
+    """The host receives them when another reader needs them."""
     cached, slots, form = after([[1, 3], [3, 40], [3, 3, 1]])
     np.testing.assert_array_equal(np.asarray(cached.host), np.arange(128.0).reshape(64, 2))
     access = AllToAll(memory="pinned_host", cached_rows=16)
@@ -143,7 +143,7 @@ def test_rows_in_the_cache_are_read_and_updated_there() -> None:
 
 
 def test_frequent_rows_stay_and_rare_ones_pass() -> None:
-    """One set of eight places: two rows of each step keep theirs, while forty others come once."""
+    """In one set of eight places, two rows of each step keep their places, while forty others appear once."""
     cached, _, _ = after([[0, 1, *range(step * 4 + 8, step * 4 + 12)] for step in range(10)], cached_rows=WAYS)
     kept = np.asarray(cached.ids).ravel()
     assert {0, 1} < set(kept)
@@ -151,7 +151,7 @@ def test_frequent_rows_stay_and_rare_ones_pass() -> None:
 
 
 class Hits(ec.Hook):
-    """The share of rows that the cache had, as each step shows it."""
+    """Records the share of rows that the cache had, as each step shows it."""
 
     def __init__(self) -> None:
         self.found: list[float] = []
@@ -165,7 +165,7 @@ def distinct(ids: Any) -> set[int]:
 
 
 def test_a_step_shows_which_part_of_the_rows_of_the_one_before_the_cache_had(tmp_path: Path) -> None:
-    """Places for nearly all rows: a row is missing once, when it comes for the first time."""
+    """The cache has places for nearly all rows. So a row is missing only when it appears for the first time."""
     hits = Hits()
     estimator_in(str(tmp_path), ROWS - 8).train(input_fn(4), hooks=[hits])
     rows = [distinct(features["ids"]) for features, _ in batches(4)]
@@ -207,7 +207,7 @@ def test_more_rows_than_places_in_one_step_and_none() -> None:
 
 @pytest.mark.slow
 def test_few_rows_travel_where_ids_repeat_from_step_to_step() -> None:
-    """Ids by Zipf's law; the counts are those of the rows that the host read and wrote."""
+    """The ids follow Zipf's law. The counts are those of the rows that the host read and wrote."""
     ids = cache_traffic.drawn(20, 1.05, count=20_000, ids=1024)
     without, cached = (cache_traffic.bytes_of(ids, places, after=15, count=20_000) for places in (0, 4096))
     row = cache_traffic.COLUMNS * 4
@@ -237,7 +237,10 @@ def test_a_cache_for_the_whole_table_is_refused_before_the_first_step(tmp_path: 
 
 @pytest.mark.slow
 def test_a_hundred_steps_killed_and_continued_on_other_devices_with_other_caches(tmp_path: Path) -> None:
-    """Killed on eight devices between two saves; resumed with another cache, then on one device without any."""
+    """The run is killed on eight devices between two saves.
+
+    It resumes with another cache, then on one device without any.
+    """
     assert on_devices(8, cached_program.__file__, tmp_path / "parts", 16, 100, 37) == -9
     assert on_devices(8, cached_program.__file__, tmp_path / "parts", 64, 60) == 0
     assert on_devices(1, cached_program.__file__, tmp_path / "parts", 0, 80) == 0
@@ -249,7 +252,10 @@ def test_a_hundred_steps_killed_and_continued_on_other_devices_with_other_caches
 
 @pytest.mark.slow
 def test_two_processes_with_a_cache_killed_twice_and_continued_with_another_cache(tmp_path: Path) -> None:
-    """The bits and the loss of two processes without a cache. One of the two is killed after a save, and again."""
+    """The bits and the loss equal those of two processes without a cache.
+
+    One of the two is killed after a save, twice.
+    """
     program = str(Path(__file__).with_name("joined_program.py"))
     plain, cached = tmp_path / "plain", tmp_path / "cached"
     status, printed = joined(2, program, plain, 0, 33)

@@ -1,4 +1,4 @@
-"""A growing table through training, checkpoints, devices, evaluation and exports."""
+"""Tests of a growing table: training, checkpoints, devices, evaluation and exports."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ STEPS = 8
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory: pytest.TempPathFactory) -> ec.Estimator:
-    """Trained without interruption, on one device."""
+    """An estimator that trained without interruption, on one device."""
     estimator = growing_program.estimator_in(str(tmp_path_factory.mktemp("whole")))
     return estimator.train(growing_program.input_fn(STEPS), max_steps=STEPS)
 
@@ -31,7 +31,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> ec.Estimator:
 def test_a_killed_run_goes_on_with_eight_devices_and_has_the_rows_of_the_whole_run(
     whole: ec.Estimator, tmp_path: Path
 ) -> None:
-    """Killed on one device after its checkpoint of step 3, resumed on eight, ended on one."""
+    """It is killed on one device after its checkpoint of step 3, resumed on eight, and finished on one."""
     assert on_devices(1, growing_program.__file__, tmp_path, 8, 5) == -9
     assert on_devices(8, growing_program.__file__, tmp_path, 6) == 0
     growing_program.estimator_in(str(tmp_path)).train(growing_program.input_fn(STEPS), max_steps=STEPS)
@@ -98,7 +98,7 @@ def test_the_table_admits_and_evicts(whole: ec.Estimator, tmp_path: Path) -> Non
 
 
 def test_a_row_that_changes_its_owner_begins_anew_with_its_slots() -> None:
-    """The row, and Adagrad's sum of squares: as if nothing had been there."""
+    """The row and Adagrad's sum of squares are as if they were unused."""
     access = FreshRows(GrowingTable(rows=32, columns=2).access, "t", None)
     optimizer = optax.with_extra_args_support(optax.adagrad(0.1))
     first = access.first_rows(jnp.arange(32), 2, jnp.float32)

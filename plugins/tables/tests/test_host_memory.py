@@ -1,4 +1,4 @@
-"""A table in the memory of the host: the same numbers, and neither the table nor its slots are on the device."""
+"""A table in the memory of the host has the same numbers, and neither the table nor its slots are on the device."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ HOST, SLOTS = "pinned_host", {"mu", "nu"}
 
 
 class Where(ec.Hook):
-    """Where the arrays of the state are after each step."""
+    """Records the memory of the arrays of the state after each step."""
 
     def __init__(self) -> None:
         self.variables: dict[str, str | None] = {}
@@ -49,7 +49,7 @@ def estimator_in(model_dir: Path, memory: str | None, **settings: Any) -> ec.Est
 
 
 def seen(root: Path, memory: str | None, **settings: Any) -> tuple[dict[str, Any], float, list[Any]]:
-    """Trained, resumed, evaluated and used."""
+    """The results of a model that is trained, resumed, evaluated and used for predictions."""
     estimator_in(root, memory, **settings).train(lambda: batches()[:2])
     estimator = estimator_in(root, memory, **settings)
     estimator.train(lambda: batches(ragged=True)[2:])
@@ -79,7 +79,7 @@ def test_the_numbers_are_those_of_a_table_on_the_device(tmp_path: Path, settings
 @pytest.mark.parametrize("resumed", [False, True])
 def test_table_and_slots_are_in_the_memory_of_the_host(tmp_path: Path, resumed: bool) -> None:
     if resumed:
-        estimator_in(tmp_path, None).train(lambda: batches()[:2])  # the checkpoint says nothing of memory
+        estimator_in(tmp_path, None).train(lambda: batches()[:2])  # the checkpoint does not record the memory
     where = Where()
     estimator_in(tmp_path, HOST).train(lambda: batches()[2:], hooks=[where])
     assert where.variables["table"] == HOST
@@ -109,7 +109,7 @@ def test_a_growing_table_in_the_memory_of_the_host(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("backend", ["cpu", "gpu"])
 def test_rows_written_by_the_host_and_by_the_device_are_the_same(monkeypatch: pytest.MonkeyPatch, backend: str) -> None:
-    """A GPU writes the rows itself; processors can do what it does."""
+    """A GPU writes the rows itself. A CPU can run the same program."""
     monkeypatch.setattr(jax, "default_backend", lambda: backend)
     mesh = jax.make_mesh((1,), ("data",), axis_types=(jax.sharding.AxisType.Auto,))
     where = jax.NamedSharding(mesh, jax.P(), memory_kind=HOST)

@@ -1,4 +1,4 @@
-"""What a plan says of tables in the memory of the host, and of their caches."""
+"""Tests of plans for tables in the memory of the host, and for their caches."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ pytestmark = pytest.mark.skipif(jax.__version_info__ < (0, 10, 2), reason="needs
 
 @pytest.mark.parametrize("cached_rows", [0, 16])
 def test_a_plan_counts_the_cache_and_the_rows_that_travel(tmp_path: Any, cached_rows: int) -> None:
-    """With Adam: a row has two slots, and is read once to look it up and once to update it."""
+    """With Adam, a row has two slots. It is read once for the look-up and once for the update."""
     from estimator_plan.host_tables import HostRows, host_rows
     from estimator_plan.memory import measure_memory
 
@@ -43,7 +43,7 @@ def test_a_plan_counts_the_cache_and_the_rows_that_travel(tmp_path: Any, cached_
 
 
 class Cards:
-    """A backend whose compiler is installed, or not."""
+    """A backend with or without an installed compiler."""
 
     workspace_bytes = 0
 
@@ -60,7 +60,7 @@ class Cards:
 def test_tables_of_the_host_are_bounded_where_no_program_can_have_them(
     tmp_path: Any, monkeypatch: pytest.MonkeyPatch, installed: bool
 ) -> None:
-    """The compiler for absent cards knows no memory of the host."""
+    """The compiler for absent cards does not support the memory of the host."""
     from estimator_plan import Found, plan_training, training_plan
 
     figures = DeviceFigures(

@@ -1,4 +1,4 @@
-"""The plugin as installed keeps the contract of plugins."""
+"""The installed plugin fulfils the contract of plugins."""
 
 from estimator_core.testing import PluginSuite
 

@@ -1,4 +1,4 @@
-"""The vocabulary on the device does what the rules say, for any sequence of batches."""
+"""The vocabulary on the device follows the rules, for any sequence of batches."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def empty(buckets: int, admit_at: int) -> Vocabulary:
 
 @pytest.mark.parametrize(("admit_at", "max_age"), [(1, 3), (2, 2), (4, 1), (2, 1000)])
 def test_as_counted_one_by_one(admit_at: int, max_age: int) -> None:
-    """Few buckets and many ids, so that slots run out, rows are evicted and candidates are forgotten."""
+    """There are few buckets and many ids, so that slots run out, rows are evicted and candidates are forgotten."""
     rng = np.random.default_rng(admit_at)
     pool = np.concatenate([rng.integers(-(2**62), 2**62, 150), np.arange(30), [2**32, 2**32 + 7, -2]])
     bucket_of = dict(zip(pool.tolist(), np.asarray(_bucket_of(as_device(pool), 4)).tolist(), strict=True))
@@ -35,7 +35,7 @@ def test_as_counted_one_by_one(admit_at: int, max_age: int) -> None:
     step = jax.jit(lambda state, words: grown(state, words, admit_at=admit_at, max_age=max_age))
     evicted, owners = 0, {}
     for number in range(25):
-        part = pool[(number // 6 * 40) % 120 :][:90]  # ids come and go
+        part = pool[(number // 6 * 40) % 120 :][:90]  # ids appear and disappear
         ids = rng.choice(part, 64)
         ids[:5] = -1
         known = dict(zip(ids.tolist(), np.asarray(known_rows(vocabulary, as_device(ids))).tolist(), strict=True))

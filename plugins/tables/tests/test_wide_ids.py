@@ -1,4 +1,4 @@
-"""Ids of 64 bits in two words."""
+"""Tests of 64-bit ids as two words."""
 
 from pathlib import Path
 from typing import Any
