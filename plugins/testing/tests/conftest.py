@@ -1,4 +1,4 @@
-"""`assert_each_is_caught`: runs the tests that broken components are expected to fail, in the running process."""
+"""Defines `assert_each_is_caught`, which runs in this process the tests that broken components are expected to fail."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
-#: Packages with tests of their own, for a core that is no more.
+#: Packages with their own tests, written for a core that no longer exists.
 collect_ignore = ["written_before"]
 BROKEN = Path(__file__).parent / "broken"
 ROOT = Path(__file__).parents[3]
 
 
 class Collected:
-    """Keeps, of a file of broken components, the tests each class says it fails; notes their outcomes."""
+    """Keeps the tests that each class of a file is expected to fail, and records their outcomes."""
 
     def __init__(self) -> None:
         self.expected: set[str] = set()
@@ -56,18 +56,18 @@ def run_broken(name: str) -> Collected:
 
 @pytest.fixture(autouse=True)
 def other_processes_find_these_files(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Suites start processes that import the components under test; those of this folder lie below the root."""
+    """Adds the root to the path: suites start processes that import the components under test from this folder."""
     monkeypatch.syspath_prepend(str(ROOT))
 
 
 @pytest.fixture
 def assert_each_is_caught() -> Callable[[str], None]:
-    """Runs `broken/<name>.py`: at least five broken components, each failing where it says."""
+    """Runs `broken/<name>.py`: at least five broken components, each of which fails as expected."""
     return check
 
 
 def check(name: str) -> None:
-    """Every broken component fails exactly where it says, and every test of the suite catches one of them."""
+    """Every broken component fails exactly the named tests, and every test of the suite catches one of them."""
     collected = run_broken(name)
     assert not collected.errors, collected.errors
     assert len(collected.classes) >= 5

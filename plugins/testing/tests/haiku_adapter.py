@@ -1,4 +1,4 @@
-"""An adapter to dm-haiku, as somebody else would write it: functions with parameters and a state."""
+"""An adapter to dm-haiku, as a third party would write it: functions with parameters and a state."""
 
 import sys
 
@@ -10,7 +10,10 @@ from estimator_core.model import ModuleValues
 
 
 class HaikuAdapter:
-    """Brings in `hk.transform_with_state(f)`. `f` gets the inputs, and `is_training=` in mode TRAIN and elsewhere."""
+    """Binds `hk.transform_with_state(f)`.
+
+    `f` receives the inputs and `is_training`, which is true only in mode TRAIN.
+    """
 
     name, library = "haiku", "haiku"
 

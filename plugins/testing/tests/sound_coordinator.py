@@ -1,4 +1,4 @@
-"""A coordinator over files of a folder, without any service: `connect` keeps the contract, options break it."""
+"""A coordinator over the files of a folder, without a service. `connect` keeps the contract, and options break it."""
 
 import atexit
 import json
@@ -16,7 +16,10 @@ BEAT_SECS, SILENCE_SECS = 0.1, 4.0
 
 
 def connect(processes, options):
-    """Processes that share an address share a folder of their test: ports come again, and so would files."""
+    """Connects processes that share an address through a folder of their test.
+
+    Ports are used again, and so files are too.
+    """
     place = Path.cwd() / f"coordinator-{processes.coordinator.replace(':', '-')}"
     return FileCoordinator(place, processes, frozenset(options.get("broken", ())))
 

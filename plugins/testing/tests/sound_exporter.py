@@ -1,4 +1,4 @@
-"""A sound exporter: exports whenever the loss is the lowest so far, and remembers it beside the exports."""
+"""A sound exporter: it exports whenever the loss is the lowest so far, and stores that loss next to the exports."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""A sound export format that knows one model only, that of the suite: variables and names in files with checksums."""
+"""A sound export format for one model, that of the suite: variables and names in files with checksums."""
 
 import hashlib
 import json

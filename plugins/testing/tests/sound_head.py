@@ -1,4 +1,4 @@
-"""A sound head of a few lines, which the broken ones differ from in one method each."""
+"""A sound head of a few lines. Each broken head differs from it in one method."""
 
 import jax.numpy as jnp
 import optax

@@ -1,4 +1,4 @@
-"""Sound hooks that differ from run to run, or go by the clock: a tracker with a run id, and a budget of seconds."""
+"""Sound hooks that differ from run to run or depend on the clock: a tracker with a run id, and a budget of seconds."""
 
 import json
 import queue
@@ -11,7 +11,7 @@ from estimator_core.hooks import Hook, Wake
 
 
 class BudgetHook(Hook):
-    """Ends the training once it has taken so many seconds, those before an interruption included."""
+    """Ends the training after a number of seconds, which includes the seconds before an interruption."""
 
     def __init__(self, seconds):
         self.seconds = seconds
@@ -39,7 +39,7 @@ class BudgetHook(Hook):
 
 
 class TrackerHook(Hook):
-    """Sends every loss to a tracker, a file here, under an id that a resumed run keeps."""
+    """Sends every loss to a tracker, here a file, under an id that a resumed run keeps."""
 
     def __init__(self, folder):
         self.folder = Path(folder)

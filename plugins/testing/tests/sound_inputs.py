@@ -1,4 +1,4 @@
-"""Sound inputs of other kinds of files: a table of SQLite, and the members of a tar archive."""
+"""Sound inputs from other kinds of files: a SQLite table, and the members of a tar archive."""
 
 import hashlib
 import json
@@ -12,7 +12,7 @@ from estimator_core.inputs import InputOptions
 
 
 class RowsOfSQLite:
-    """The rows of the table `examples`, in the order of their ids."""
+    """The rows of the table `examples`, ordered by id."""
 
     input_options = InputOptions(fresh_arrays=True)
 

@@ -1,4 +1,4 @@
-"""A sound host transform: words to their line in a file."""
+"""A sound host transform: it replaces each word by its position in a file."""
 
 from pathlib import Path
 

@@ -10,6 +10,6 @@ class TestOverFiles(CoordinatorSuite):
     silence = 10.0
 
 
-@pytest.mark.slow  # half a minute: each waits until its silence is noticed
+@pytest.mark.slow  # takes half a minute, because each test waits until a silence is noticed
 def test_broken_coordinators_are_caught(assert_each_is_caught):
     assert_each_is_caught("coordinators")

@@ -1,4 +1,4 @@
-"""Components that are right to differ pass the suites without replacing a test: properties and flags say how."""
+"""Components with a good reason to differ pass the suites without replacing a test, by properties and flags."""
 
 import io
 import json

@@ -1,4 +1,4 @@
-"""Old hook members and moved paths are found, named with their new form, and rewritten where that is safe."""
+"""Old hook members and moved paths are found, reported with their new form, and rewritten where that is safe."""
 
 import ast
 import re
@@ -37,12 +37,12 @@ def migrate(tmp_path, text):
             "from estimator_core.plan.hlo import read_module",
             "from estimator_plan.hlo import read_module",
             marks=pytest.mark.plugins,
-        ),  # its modules are looked at
+        ),  # the rewrite inspects the modules of the package
         pytest.param(
             "from estimator_core.plan.lowering import trace_step",
             "from estimator_core.lowering import trace_step",
             marks=pytest.mark.plugins,
-        ),  # its modules are looked at
+        ),  # the rewrite inspects the modules of the package
         ("from estimator_core import plan", "import estimator_plan as plan"),
         ("from estimator_core.experiment import Experiment", "from estimator_experiment import Experiment"),
         ("from estimator_core.hparams import HParams", "from estimator_experiment import HParams"),
@@ -143,10 +143,10 @@ def test_what_is_public_is_left_alone(tmp_path, text):
             "patch('estimator_core.plan.hlo.read_module')",
             "estimator_plan.hlo.read_module, by hand",
             marks=pytest.mark.plugins,
-        ),  # its modules are looked at
+        ),  # the check inspects the modules of the package
         pytest.param(
             "from estimator_core.plan.report import show", "no public module has it", marks=pytest.mark.plugins
-        ),  # its modules are looked at
+        ),  # the check inspects the modules of the package
         ("import estimator_core as ec\nec.Estimator(f)._engine", "private"),
         ("import estimator_core as ec\nestimator = ec.Estimator(f)\nestimator._engine.step", "private"),
         ("from estimator_core.hooks import Run\ndef f(run: Run):\n    return run.estimator._engine", "private"),

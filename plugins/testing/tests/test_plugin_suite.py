@@ -1,4 +1,4 @@
-"""The plugin suite passes a sound plugin and catches broken ones; the doctor says the same in words."""
+"""The plugin suite passes a sound plugin and catches broken ones, and the doctor reports the same faults."""
 
 import json
 from pathlib import Path
@@ -9,7 +9,7 @@ from estimator_testing import PluginSuite, plugin_suite
 from estimator_testing.plugin_checks import CHECKS
 from tests.plugins.fake_site import Site
 
-#: Its argument is a text under another name, which only type checkers import.
+#: The type of the argument is an alias of `str` that only type checkers import.
 OF_WORDS = """
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ def test_the_doctor_names_what_is_heavy_missing_and_colliding(tmp_path):
 
 
 def test_the_doctor_takes_a_name_for_that_of_a_distribution_first(tmp_path):
-    """Another package may call its entry point so."""
+    """An entry point of another package may have the same name."""
     site = Site(tmp_path)
     for distribution, entry_point in (("acme", "tools"), ("tools", "ztools")):
         site.add(distribution, "", name=entry_point)
@@ -168,7 +168,7 @@ def test_the_doctor_reads_the_sources_of_each_entry_point_once(tmp_path, parts):
 
 
 def test_a_command_of_two_entry_points_of_one_package(tmp_path):
-    """The advice was 'acme:hi' or 'acme:hi', and the doctor took the core for the other one."""
+    """The advice once offered 'acme:hi' twice, and the doctor took the core for the other plugin."""
     site = Site(tmp_path)
     site.add(
         "acme",

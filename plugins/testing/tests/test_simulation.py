@@ -1,4 +1,4 @@
-"""The simulation itself: it is deterministic, does what its faults say, and makes failures small."""
+"""Tests of the simulation itself: it is deterministic, applies its faults as described, and shrinks failures."""
 
 import time
 import uuid
@@ -19,7 +19,7 @@ def notes(outcome):
 
 
 def seen(kind, call, program, *, lives=1, **more):
-    """What a program notes when a fault meets its call."""
+    """Returns what a program records when a fault meets its call."""
     scenario = Scenario(programs={"one": program}, check=nothing, lives=lives, **more)
     outcome = simulate(scenario, [Fault(kind, "one", call)])
     assert outcome.violations == ()
@@ -143,7 +143,7 @@ def test_a_program_that_does_not_end_is_a_violation():
 
 
 def add(process):
-    """Counts without a conditional write: two at once lose one."""
+    """Increments a counter without a conditional write, so two concurrent calls lose one increment."""
     storage = process.storage
     count = int(storage.get("count")) if list(storage.list("")) else 0
     storage.put("count", str(count + 1).encode())

@@ -1,4 +1,4 @@
-"""The clock of driven runs."""
+"""Tests of the clock of driven runs."""
 
 import threading
 import time
@@ -7,7 +7,7 @@ from estimator_testing.step_clock import StepClock
 
 
 def test_sleep_of_the_test_moves_it_and_that_of_a_thread_does_not():
-    """Such a thread may be left by a test before: that of a progress bar stays for a second."""
+    """An earlier test may leave such a thread: that of a progress bar stays for a second."""
     over, slept = threading.Event(), threading.Event()
 
     def sleeps():

@@ -1,4 +1,4 @@
-"""The storage suite passes a sound storage and catches broken ones; the losing proxy loses what it is told to lose."""
+"""The storage suite passes a sound storage and catches broken ones. The losing proxy loses what a test selects."""
 
 import contextlib
 import shutil

@@ -1,4 +1,4 @@
-"""What `estimator new-plugin` writes does what our own components do: padded batches, raw signatures."""
+"""The output of `estimator new-plugin` handles padded batches and raw signatures like the project's own components."""
 
 import sys
 
@@ -14,7 +14,7 @@ from estimator_testing.cli.scaffold import write_package
 
 @pytest.fixture
 def written(tmp_path, monkeypatch):
-    """Writes the package of a kind, and gives its plugins."""
+    """Writes the package of a kind, and returns its plugins."""
 
     def write(kind):
         write_package(f"acme-padded-{kind}", kind, tmp_path)
@@ -34,7 +34,7 @@ def test_the_loss_of_the_head_leaves_padding_out(written):
     with applying_example_weights(np.array([1.0, 1.0, 0.0], np.float32)):
         padded = head.loss(labels, logits, {}, ec.ModeKeys.TRAIN)
     np.testing.assert_allclose(padded, whole, rtol=1e-6)
-    assert head.loss(labels, logits, {}, ec.ModeKeys.TRAIN) > whole + 1  # what the mask keeps out
+    assert head.loss(labels, logits, {}, ec.ModeKeys.TRAIN) > whole + 1  # the loss that the mask removes
 
 
 def test_the_head_is_trained_on_padded_batches_as_on_whole_ones(written, tmp_path):
@@ -49,7 +49,7 @@ def test_the_head_is_trained_on_padded_batches_as_on_whole_ones(written, tmp_pat
 
     def results(name, ragged):
         def batches():
-            return iter([({"x": x[at : at + 4]}, x[at : at + 4, 0]) for at in (0, 4, 8)])  # two rows in the last one
+            return iter([({"x": x[at : at + 4]}, x[at : at + 4, 0]) for at in (0, 4, 8)])  # the last batch has two rows
 
         config = ec.RunConfig(model_dir=str(tmp_path / name), tf_random_seed=1)
         estimator = ec.Estimator(model_fn, config=config)
@@ -62,7 +62,7 @@ def test_the_head_is_trained_on_padded_batches_as_on_whole_ones(written, tmp_pat
 
 
 def test_an_export_of_the_format_has_raw_signatures(written, tmp_path):
-    pytest.importorskip("flatbuffers")  # which the package requires
+    pytest.importorskip("flatbuffers")  # the package requires it
     plugins = written("format")
     estimator = tiny_estimator(str(tmp_path / "model"), plugins=plugins).train(tiny_input_fn(), steps=1)
     path = estimator.export_saved_model(str(tmp_path / "export"), tiny_receiver_fn, format="acme_padded_format")

@@ -1,4 +1,4 @@
-"""Which arguments of a constructor can be written as text: aliases stand for what they name."""
+"""Tests of which arguments of a constructor can be written as text. An alias counts as the type that it names."""
 
 from __future__ import annotations
 
@@ -71,14 +71,14 @@ def of_no_collections(rows: Iterator[str], reads: Reads, kind: type[str], hooks:
 
 @dataclass
 class OfFields:
-    """A constructor that nobody wrote."""
+    """Has a generated constructor."""
 
     place: Place
     hook: Hook
 
 
 class Inherits(OfFields):
-    """And one that is another's."""
+    """Inherits its constructor from another class."""
 
 
 def of(target: Callable[..., Any]) -> dict[str, bool]:

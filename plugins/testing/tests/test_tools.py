@@ -1,4 +1,4 @@
-"""What the test kit offers beside the suites: each does what it says in a real run."""
+"""Tests of the tools that the test kit offers in addition to the suites, in real runs."""
 
 import os
 import subprocess
@@ -121,7 +121,7 @@ def test_processes_that_know_each_other():
 
 
 def test_processes_end_with_an_interrupted_wait(tmp_path, monkeypatch):
-    """As after Ctrl-C, or after the time limit of a test."""
+    """This happens after Ctrl-C, or after the time limit of a test."""
     code = "import os, sys, time\nopen(os.path.join(sys.argv[1], str(os.getpid())), 'x').close()\ntime.sleep(60)"
 
     def sleep(seconds):

@@ -1,7 +1,7 @@
-"""A plugin of each kind, written against the commit before the core became thin: named, rewritten, and sound again.
+"""Tests of a plugin of each kind, written before the core became thin: reported, rewritten, and sound again.
 
-`written_before/<kind>` is what `estimator new-plugin --kind <kind>` of that commit wrote, with the deep paths and the
-old hook members that an author used beside it; its tests passed there. `doctor.txt` is what the doctor says of it.
+`written_before/<kind>` is the output of `estimator new-plugin --kind <kind>` at that commit. The deep paths and old
+hook members that an author used were added to it, and its tests passed there. `doctor.txt` is the doctor's output.
 """
 
 import io
@@ -19,37 +19,37 @@ import pytest
 from estimator_testing.cli.doctor import show_old_forms
 
 BEFORE = Path(__file__).parent / "written_before"
-#: What a plugin needs beside the kit, since names that it uses live in packages.
+#: The packages that a plugin needs in addition to the kit, because they now hold names that it uses.
 PACKAGES = {
     "acme_input": ("estimator-inputs",),
     "acme_model": ("estimator-experiment", "estimator-warm-start"),
 }
 KINDS = sorted(path.name for path in BEFORE.iterdir())
-#: Kinds whose plugins import other packages than the core and the kit.
+#: Kinds whose plugins import packages other than the core and the kit.
 NEED_PACKAGES = ("format", "input", "model")
-#: Faults of what `new-plugin` wrote then, which the suites did not find then: the tests of suites that find them.
+#: Tests of suites that find faults in the old output of `new-plugin`, which the old suites did not find.
 FOUND_SINCE = {
     "exporter": ("test_nan_is_not_an_improvement",),
     "format": ("test_has_raw_signatures",),
     "head": ("test_loss_leaves_padding_out",),
     "model": ("test_padding_does_not_count",),
 }
-#: Kinds whose suites take ten seconds and more; the others stand for them among the ordinary tests.
+#: Kinds whose suites take ten seconds or more. The ordinary tests run only the others.
 TAKE_LONG = ("adapter", "backend", "exporter", "format", "head", "input", "model", "transform")
 
 
 def marks_of(kind: str) -> list[pytest.MarkDecorator]:
-    """What the test of a kind needs."""
+    """Returns the marks that the test of a kind needs."""
     needs = [pytest.mark.plugins] if kind in NEED_PACKAGES else []
     return [*needs, pytest.mark.slow] if kind in TAKE_LONG else needs
 
 
 class Package:
-    """A copy of a plugin, as an installer leaves it.
+    """A copy of a plugin, in the form that an installer produces.
 
     Args:
-        kind: which.
-        folder: an empty one.
+        kind: the kind of the plugin.
+        folder: an empty folder for the copy.
     """
 
     def __init__(self, kind: str, folder: Path) -> None:
@@ -66,25 +66,25 @@ class Package:
         (metadata / "entry_points.txt").write_text(f"[estimator.plugins]\n{entry[0]} = {entry[1]}\n")
 
     def sources(self) -> dict[str, str]:
-        """The text of each file."""
+        """Returns the text of each file."""
         return {str(path.relative_to(self.folder)): path.read_text() for path in sorted(self.folder.rglob("*.py"))}
 
     def doctor(self, *, fix: bool) -> str:
-        """What it prints, without the folder."""
+        """Returns the output of the doctor, without the folder."""
         printed = io.StringIO()
         with redirect_stdout(printed):
             show_old_forms(self.module, [self.folder / "tests"], fix=fix)
         return printed.getvalue().replace(f"{self.folder}{os.sep}", "")
 
     def require(self, printed: str) -> list[str]:
-        """Adds the requirements that the doctor misses, as the author does."""
+        """Adds the requirements that the doctor reports as missing, as the author would."""
         missing = re.findall(r"does not require ([\w-]+), which", printed)
         (metadata,) = self.folder.glob("src/*.dist-info/METADATA")
         metadata.write_text(metadata.read_text() + "".join(f"Requires-Dist: {one}\n" for one in missing))
         return missing
 
     def python(self, *words: str) -> subprocess.CompletedProcess[str]:
-        """Runs Python beside the package."""
+        """Runs Python with the package on its path."""
         path = os.pathsep.join([str(self.folder / "src"), *filter(None, sys.path)])
         environ = {name: value for name, value in os.environ.items() if not name.startswith("ESTIMATOR_")}
         return subprocess.run(

@@ -35,7 +35,7 @@ class TestHandlesEverything(Suite):
 
 
 class TestImportsItsLibrary(Suite):
-    """This very file imports it."""
+    """This file imports the library."""
 
     fails = ("test_its_file_does_not_import_the_library",)
 

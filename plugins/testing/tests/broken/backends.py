@@ -35,7 +35,7 @@ class TestWithoutMemory(Suite):
 
 
 class TestAsksForDevicesAtImport(Suite):
-    """This very file asks for them, at its top."""
+    """This file asks for the devices at import."""
 
     fails = ("test_importing_it_touches_no_device",)
 

@@ -1,4 +1,4 @@
-"""Checkpoint policies that break their contract, each in one way; `fails` names the tests that catch it."""
+"""Checkpoint policies that break their contract, each in one way. `fails` names the tests that catch it."""
 
 import os
 
@@ -7,7 +7,7 @@ from estimator_core.testing import CheckpointPolicySuite
 
 
 class Growing(CheckpointPolicy):
-    """A sound one: after 2 steps, then 4, then 8."""
+    """A sound policy: it saves after 2 steps, then 4, then 8."""
 
     def __init__(self):
         self.gap, self.base = 2, 0
@@ -95,7 +95,7 @@ class TestKeepsAFileOpen(Suite):
 
 
 class TestBeginsAtAHash(Suite):
-    """So that many runs do not save at once."""
+    """The first step depends on a hash, so that many runs do not save at once."""
 
     fails = ("test_another_hash_seed",)
 

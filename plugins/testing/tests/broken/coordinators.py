@@ -1,4 +1,4 @@
-"""Coordinators that break their contract, each in one way; `fails` names the tests that catch it."""
+"""Coordinators that break their contract, each in one way. `fails` names the tests that catch it."""
 
 from typing import ClassVar
 

@@ -1,4 +1,4 @@
-"""Export checks that break their contract, each in one way; `fails` names the tests that catch it."""
+"""Export checks that break their contract, each in one way. `fails` names the tests that catch it."""
 
 import numpy as np
 
@@ -92,7 +92,7 @@ class TestSilencesNumpy(Suite):
 
     class Broken(CloseOutputs):
         def difference(self, expected, found):
-            np.seterr(all="ignore")  # the same at each use
+            np.seterr(all="ignore")  # the same setting at each use
             return super().difference(expected, found)
 
 

@@ -145,7 +145,7 @@ class TestNanIsTheBest(Suite):
 
 
 class TestNothingIsBetterThanNan(Suite):
-    """Keeps a first result that is no number as the best."""
+    """Keeps a NaN in the first evaluation as the best result."""
 
     fails = ("test_nan_is_not_an_improvement",)
 
@@ -185,7 +185,7 @@ class TestKeepsAFileOpen(Suite):
 
 
 class TestGoesOnWithAFullDisk(Suite):
-    """Knows the lowest loss in memory alone once its file could not be written."""
+    """Keeps the lowest loss only in memory after it failed to write its file."""
 
     fails = ("test_the_disk_fails_while_it_writes",)
 

@@ -1,4 +1,4 @@
-"""Export formats that break their contract, each in one way; `fails` names the tests that catch it."""
+"""Export formats that break their contract, each in one way. `fails` names the tests that catch it."""
 
 import json
 import pickle
@@ -21,7 +21,7 @@ class Suite(ExportFormatSuite):
 
 
 def replaced(loaded, call):
-    """The loaded export with another way to call its signatures."""
+    """Returns the loaded export with another way to call its signatures."""
 
     class Other(Signature):
         __call__ = call

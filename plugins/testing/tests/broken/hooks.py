@@ -158,7 +158,7 @@ class TestPartOfTheStateIsForgotten(HookSuite):
     fails = ("test_resume_is_seamless",)
 
     class Broken(Counting):
-        """Saves the rounded total and goes on with that."""
+        """Saves the rounded total and continues with it."""
 
         def state(self):
             return {"total": np.round(self.total, 1)}
@@ -174,7 +174,7 @@ class TestReliesOnSingleSteps(HookSuite):
     fails = ("test_several_steps_a_dispatch",)
 
     class Broken(Counting):
-        """Takes the step before the dispatch for the one before its own."""
+        """Treats the step before the dispatch as the step before its own."""
 
         def before_step(self, run, step):
             self.total = self.total + step
@@ -203,7 +203,7 @@ class TestCannotWait(HookSuite):
     fails = ("test_lateness_is_true",)
 
     class Broken(Counting):
-        """Wants every third step, and says that it may be told five steps late."""
+        """Requests every third step, but allows that it is called five steps late."""
 
         def next_step(self, step):
             return Wake(step=super().next_step(step), within=5)
@@ -213,7 +213,7 @@ class TestCannotWait(HookSuite):
 
 
 class Watching(Counting):
-    """A sound hook: writes the mean of the last three losses, and ends the run once that is low twice."""
+    """A sound hook: writes the mean of the last three losses, and ends the run once that mean is low twice."""
 
     def __init__(self):
         super().__init__()
@@ -267,7 +267,7 @@ class TestAFieldOfWhatItWritesIsForgotten(HookSuite):
 
 
 class TestTimeOfAnotherProcess(HookSuite):
-    """Saves when it began by a clock that the next process does not share."""
+    """Saves its start time from a clock that the next process does not share."""
 
     fails = ("test_resume_has_the_same_effects",)
 

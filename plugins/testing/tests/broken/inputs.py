@@ -23,7 +23,7 @@ def batches(start=0):
 
 
 class Positioned:
-    """A sound iterator that says where it stands."""
+    """A sound iterator that reports its position."""
 
     input_options = InputOptions(fresh_arrays=True)
 
@@ -240,7 +240,7 @@ class TestSecondEpochLacksAnExample(Suite):
 
 
 class TestSecondEpochIsTheFirst(Suite):
-    """Takes the position of the second epoch for one of the first."""
+    """Treats a position in the second epoch as one in the first."""
 
     fails = ("test_the_second_epoch",)
 

@@ -14,7 +14,7 @@ from estimator_core.testing import StorageSuite
 
 
 class Here(LocalStorage):
-    """A sound one, whose directory is made where it is opened."""
+    """A sound storage, whose directory is made when it is opened."""
 
     def __init__(self, location):
         Path(location).mkdir(parents=True, exist_ok=True)
@@ -97,7 +97,7 @@ class TestLooksThenWrites(Suite):
 
 
 class TriesAgain(Here):
-    """Asks a server to create objects, and asks again where the answer is lost: then it meets its own object."""
+    """Asks a server to create objects, and repeats the request if the answer is lost. Then it finds its own object."""
 
     address = ("", 0)
 
