@@ -1,4 +1,4 @@
-"""Forms of calls, and what becomes of them."""
+"""Forms of calls, and their rewritten forms."""
 
 from collections.abc import Callable
 from typing import Any
@@ -6,7 +6,7 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 
-#: Expressions, and what they become without a note.
+#: Expressions, and their rewritten forms without a note.
 EXACT = {
     "tf.float32": "jnp.float32",
     "f(dtype=tf.float16, other=[tf.bfloat16, tf.half])": "f(dtype=jnp.float16, other=[jnp.bfloat16, jnp.float16])",
@@ -121,7 +121,7 @@ EXACT = {
     ),
 }
 
-#: Expressions, what they become, and what their note says.
+#: Expressions, their rewritten forms, and the text of the note.
 DIFFERS = {
     "tf.abs(x), tf.math.abs(y, name='n')": ("jnp.abs(x), jnp.abs(y)", "The gradient at 0 is 1; in TensorFlow it is 0"),
     "map(tf.abs, xs)": ("map(jnp.abs, xs)", "The gradient at 0 is 1; in TensorFlow it is 0"),
@@ -158,7 +158,7 @@ DIFFERS = {
     "tf.logging.set_verbosity('DEBUG')": ("logging.basicConfig(level='DEBUG', force=True)", "removes all handlers"),
 }
 
-#: Programs whose last line keeps the name that stands at its end.
+#: Programs whose last line keeps the name in its final comment.
 KEPT = [
     "z = tf.int64  # tf.int64",
     "z = tf.float64  # tf.float64",
@@ -312,7 +312,7 @@ LEVELS = {
 }
 
 F32, I32 = np.float32, np.int32
-#: Expressions, and their values by numpy.
+#: Expressions, and their values according to numpy.
 VALUES: dict[str, Callable[..., Any]] = {
     "tf.cast(x, tf.int32)": lambda x, **_: x.astype(I32),
     "tf.cast(i, tf.uint8)": lambda i, **_: i.astype(np.uint8),

@@ -1,7 +1,7 @@
-"""What `estimator_core` says of a name of TensorFlow, from the rows of the table.
+"""The answers of `estimator_core` to names of TensorFlow, from the rows of the table.
 
-`python -m plugins.migration.tests.homes` adds the answers that `estimator_core/_homes.json` lacks. Answers that stand
-there stay as they are.
+`python -m plugins.migration.tests.homes` adds the answers that `estimator_core/_homes.json` lacks. It does not change
+existing answers.
 """
 
 import json
@@ -13,7 +13,7 @@ import estimator_core as ec
 from estimator_migration import Row, Verdict, table
 
 HOMES = Path(ec.__file__).with_name("_homes.json")
-#: Modules of TensorFlow -> the module of the core on which their names are typed. The first wins.
+#: Maps modules of TensorFlow to the module of the core under which users type their names. The first match wins.
 FACES: dict[str, str] = {
     "tf.estimator.export": "export",
     "tf.estimator.inputs": "inputs",
@@ -32,7 +32,7 @@ FACES: dict[str, str] = {
 
 
 def typed() -> Iterator[tuple[str, Row]]:
-    """Every name as it is typed behind `ec.`, and its row."""
+    """Yields every name as users type it after `ec.`, with its row."""
     for module, face in FACES.items():
         for row in table().values():
             owner, _, name = row.name.rpartition(".")
@@ -41,13 +41,13 @@ def typed() -> Iterator[tuple[str, Row]]:
 
 
 def found_on_ec(name: str) -> bool:
-    """Whether it is there."""
+    """Returns whether the name exists."""
     face, _, last = name.rpartition(".")
     return hasattr(getattr(ec, face) if face else ec, last)
 
 
 def answer(row: Row) -> str:
-    """The end of "module 'estimator_core' has no attribute 'NAME': it is ..."."""
+    """Returns the end of the message "module 'estimator_core' has no attribute 'NAME': it is ..."."""
     how = row.how.rstrip(".")
     if row.verdict is Verdict.GONE:
         return f"without a successor: {how}"
@@ -60,13 +60,13 @@ def answer(row: Row) -> str:
 
 
 def lacking() -> dict[str, str]:
-    """The answers that the core does not have."""
+    """Returns the answers that the core does not have yet."""
     known = json.loads(HOMES.read_text(encoding="utf-8"))
     found: dict[str, str] = {}
     for name, row in typed():
         if name not in known and not found_on_ec(name):
             found.setdefault(name, answer(row))
-    for face in ("export", "inputs", "metrics", "summary"):  # typed without it
+    for face in ("export", "inputs", "metrics", "summary"):  # users may type the name without its module
         of_face: ModuleType = getattr(ec, face)
         for last in [name.rpartition(".")[2] for name, _ in typed() if name.startswith(f"{face}.")]:
             if last not in known and not hasattr(ec, last):

@@ -1,6 +1,6 @@
-"""Writes SavedModels of Estimators of TensorFlow, what TensorFlow reads in them, and what they answer.
+"""Writes SavedModels of TensorFlow Estimators, the description that TensorFlow reads from them, and their outputs.
 
-Run in an environment with tensorflow-cpu 2.15.1 or 1.15.0: `python record_saved_models.py FOLDER`.
+Run it in an environment with tensorflow-cpu 2.15.1 or 1.15.0: `python record_saved_models.py FOLDER`.
 """
 
 import base64
@@ -71,7 +71,7 @@ def raw(folder):
 
 
 def own_names(folder):
-    """Records under a name of its own, a second receiver, and sequences."""
+    """Exports records under a custom name, a second receiver, and sequences."""
 
     def receiver():
         records = v1.placeholder(tf.string, [None], name="records")
@@ -99,7 +99,7 @@ def own_names(folder):
 
 
 def functions(folder):
-    """A SavedModel of TensorFlow 2 that no Estimator wrote."""
+    """Writes a SavedModel of TensorFlow 2 that no Estimator wrote."""
 
     class Module(tf.Module):
         @tf.function(input_signature=[tf.TensorSpec([None, None], tf.int64, "ids")])
@@ -136,7 +136,7 @@ EXAMPLES = {
 
 
 def described(directory, name):
-    """What TensorFlow itself reads, and answers."""
+    """Returns the description that TensorFlow itself reads, and the outputs."""
     with v1.Session(graph=tf.Graph()) as session:
         model = v1.saved_model.loader.load(session, ["serve"], directory)
         signatures = {

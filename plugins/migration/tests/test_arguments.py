@@ -1,4 +1,4 @@
-"""Calls after `migrate rewrite`: they have the arguments of the successor, and compute what TensorFlow computed."""
+"""Tests of rewritten calls: they have the arguments of the successor, and compute the same values as TensorFlow."""
 
 import ast
 import importlib
@@ -102,7 +102,7 @@ CALLS = {
 }
 
 
-#: Of a method, and one whose note says what to write.
+#: Calls of a method, and calls whose note says what to write.
 NOT_BOUND = (
     "ec.Estimator(m).export_saved_model",
     "glorot_uniform(uniform=False)",
@@ -113,7 +113,7 @@ NOT_BOUND = (
 
 
 def named(name: str) -> Any:
-    """The function of a dotted name in a rewritten program."""
+    """Returns the function with a dotted name in a rewritten program."""
     long = {"ec": "estimator_core", "jnp": "jax.numpy"}
     first, _, rest = name.partition(".")
     found = importlib.import_module(long.get(first, first))
@@ -169,7 +169,7 @@ def test_an_argument_on_the_last_of_several_lines() -> None:
     assert rewrite(IMPORT + call).source.endswith("adam(\n    r,\n    b1=0.8, epsilon=1e-8,  # slow\n)\n")
 
 
-#: Weights after 20 steps, and values: computed by TensorFlow 2.15.1 (`tensorflow.compat.v1`, gelu of `tensorflow`).
+#: Weights after 20 steps, and values, computed by TensorFlow 2.15.1 (`tensorflow.compat.v1`, gelu of `tensorflow`).
 TRAINED = {
     "tf.train.AdamOptimizer(0.1)": [-0.2711542, -0.2224544, 0.0039711],
     "tf.train.AdagradOptimizer(0.1)": [0.3787261, -1.3531113, 0.0002962],
@@ -187,7 +187,7 @@ VALUES = {
 
 
 def result(call: str) -> Any:
-    """What a rewritten call returns."""
+    """Returns the result of a rewritten call."""
     arrays = {"x": [-1.0, 0.5, 2.0], "shares": [0.2, 0.8], "scores": [1.0, 2.0]}
     names: dict[str, Any] = {name: jnp.array(values) for name, values in arrays.items()}
     exec(rewrite(f"import tensorflow as tf\nz = {call}\n").source, names)

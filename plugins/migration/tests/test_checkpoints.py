@@ -1,4 +1,4 @@
-"""Checkpoints that TensorFlow wrote after 50 steps: 50 steps more here are 100 steps there."""
+"""Tests of checkpoints that TensorFlow wrote after 50 steps: 50 further steps here equal 100 steps there."""
 
 import json
 from pathlib import Path
@@ -77,7 +77,7 @@ def test_names_that_differ_are_in_a_mapping() -> None:
 
 @pytest.mark.parametrize("scope", ["Adam", "training_2/Adam", "opt/Adam", "training/Adam"])
 def test_slots_of_keras_are_found_in_any_scope(scope: str) -> None:
-    """A model_fn of one's own has `Adam`, a MultiHead of two heads `training_2/Adam`."""
+    """The slots of a custom model_fn are in `Adam`, those of a MultiHead of two heads in `training_2/Adam`."""
     ones = np.ones((2, 3))
     there = {"k": ones, f"{scope}/k/m": ones * 2, f"{scope}/k/v": ones * 3, f"{scope}/decay": np.float32(0)}
     done = convert(template(), {**there, "global_step": np.asarray(7)})
@@ -90,7 +90,7 @@ def test_slots_of_tensorflow_1_are_found_in_a_variable_scope() -> None:
 
 
 def test_a_slot_belongs_to_the_whole_name_of_its_variable() -> None:
-    """The slot of `a/k` sorts before that of `k`, and ends as it does."""
+    """The slot of `a/k` sorts before that of `k`, and its name has the same ending."""
     zeros = np.zeros((2, 3), np.float32)
     here = template(variables={"a/k": zeros, "k": zeros, "k/m": zeros}, opt_state={"0/mu/a/k": zeros, "0/mu/k": zeros})
     names = ("a/k", "k", "k/m", "training/Adam/a/k/m", "training/Adam/k/m", "training/Adam/k/m/m")
@@ -109,7 +109,7 @@ def test_a_slot_that_two_optimizers_have_is_refused() -> None:
 
 
 def test_the_slot_of_a_part_is_not_that_of_a_variable_in_a_scope_of_the_optimizer() -> None:
-    """`Adam/w/part_0/m` is the slot of `w/part_0` in the scope `Adam`, and may be that of the part of `Adam/w`."""
+    """`Adam/w/part_0/m` is the slot of `w/part_0` in the scope `Adam`, or the slot of a part of `Adam/w`."""
     zeros = np.zeros((2, 3), np.float32)
     slots = dict.fromkeys(("0/mu/Adam/w", "0/mu/w/part_0"), zeros)
     here = template(variables=dict.fromkeys(("Adam/w", "w/part_0"), zeros), opt_state=slots)
@@ -122,7 +122,7 @@ def test_the_slot_of_a_part_is_not_that_of_a_variable_in_a_scope_of_the_optimize
 
 
 def test_two_variables_that_names_make_one_have_its_slots() -> None:
-    """An array that two variables share there, where the model here has one for each."""
+    """Two variables share an array there, while the model here has one array for each."""
     zeros = np.zeros((2, 3), np.float32)
     here = template(variables={"a/k": zeros, "b/k": zeros}, opt_state={"0/mu/a/k": zeros, "0/mu/b/k": zeros})
     there = dict.fromkeys(("k", "k/Adam"), np.ones((2, 3)))
@@ -212,7 +212,7 @@ CENTERED = {"0/mu/k": np.zeros((2, 3), np.float32), **RMS}
     ],
 )
 def test_the_momentum_of_rmsprop_has_the_other_sign(here: dict[str, np.ndarray], there: dict[str, str]) -> None:
-    """TensorFlow subtracts a sum of updates, and optax adds one. Both have the rate in it."""
+    """TensorFlow subtracts a sum of updates, and optax adds one. Both sums include the rate."""
     slots = {name: np.full((2, 3), at + 1.0) for at, name in enumerate(there.values())}
     rates = {"training/RMSprop/learning_rate": np.float32(0.2), "training/RMSprop/decay": np.float32(0.1)}
     done = convert(template(opt_state=here), {"k": np.ones((2, 3)), **slots, **rates})
@@ -222,7 +222,7 @@ def test_the_momentum_of_rmsprop_has_the_other_sign(here: dict[str, np.ndarray],
 
 
 def test_the_momentum_of_rmsprop_is_no_mean() -> None:
-    """A run that was not centered has no mean: a centered optimizer here is refused."""
+    """A run that was not centered has no mean, so a centered optimizer is refused here."""
     slots = {"k/RMSProp": np.ones((2, 3)), "k/RMSProp_1": np.ones((2, 3))}
     with pytest.raises(CheckpointMismatchError, match="0/mu/k: not there"):
         convert(template(opt_state=CENTERED), {"k": np.ones((2, 3)), **slots})

@@ -1,4 +1,4 @@
-"""`estimator migrate check` and `rewrite` as a user calls them."""
+"""Tests of `estimator migrate check` and `rewrite`, called as a user calls them."""
 
 import json
 from pathlib import Path
@@ -91,7 +91,7 @@ def test_a_file_that_is_not_there(capsys: pytest.CaptureFixture[str]) -> None:
 def test_a_file_that_is_no_python_by_its_name_is_refused(
     command: str, name: str, says: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A notebook is an expression of Python: a dict without a name of TensorFlow."""
+    """The text of a notebook is also a valid Python expression: a dict without a name of TensorFlow."""
     path = tmp_path / name
     path.write_text('{"cells": [{"cell_type": "code", "source": ["import tensorflow as tf"]}]}')
     assert main(["migrate", command, str(path)]) == 2
@@ -133,7 +133,7 @@ UNREADABLE = {
 
 @pytest.fixture
 def mixed(tmp_path: Path) -> Path:
-    """A directory with files that can be read, the first and the last, and others between them."""
+    """A directory whose first and last files can be read, with others between them."""
     for name, (content, _) in UNREADABLE.items():
         (tmp_path / name).write_bytes(content)
     (tmp_path / "folder.py").mkdir()

@@ -1,4 +1,4 @@
-"""How two values are compared."""
+"""Tests of the comparison of two values."""
 
 import numpy as np
 import pytest

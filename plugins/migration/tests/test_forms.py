@@ -1,4 +1,4 @@
-"""Names with an exact successor in some forms: `migrate rewrite` changes those, and a note stays at all others."""
+"""Tests of names with an exact successor in some forms: `migrate rewrite` changes those, and notes all others."""
 
 import functools
 import logging
@@ -29,7 +29,7 @@ def last_line(source: str) -> str:
 
 
 def result(expression: str) -> Any:
-    """The value of an expression after a rewrite that leaves no name of TensorFlow."""
+    """Returns the value of an expression after a rewrite that leaves no name of TensorFlow."""
     done = rewrite(f"{IMPORT}z = {expression}\n").source
     assert "tf." not in done.splitlines()[-1]
     names: dict[str, Any] = {name: jnp.asarray(value) for name, value in ARRAYS.items()}
@@ -77,7 +77,7 @@ def test_a_rewritten_form_computes_what_the_other_did(written: str) -> None:
     assert np.dtype(found.dtype) == expected.dtype
 
 
-#: Gradients of TensorFlow at 0, by the names of its functions.
+#: The gradients of TensorFlow at 0, by function name.
 GRADIENTS = {
     "tf.exp": 1.0,
     "tf.log": np.inf,
@@ -101,7 +101,7 @@ GRADIENTS = {
     "tf.nn.softsign": 1.0,
     "tf.nn.swish": 0.5,
 }
-#: Functions of one array without a gradient there, or whose gradient has one form alone.
+#: Functions of one array without a gradient at 0, or whose gradient has only one form.
 WITHOUT_A_GRADIENT = {
     *("tf.floor", "tf.logical_not", "tf.round", "tf.sign"),
     *("tf.reduce_all", "tf.reduce_any", "tf.nn.softmax", "tf.nn.log_softmax"),
@@ -117,7 +117,7 @@ def test_an_exact_function_has_the_gradient_of_the_other_at_0(name: str) -> None
 
 
 def test_every_exact_function_of_one_array_has_a_gradient() -> None:
-    """A row that says "differs" needs none."""
+    """A row whose note says "differs" needs no gradient."""
     exact = (Verdict.RENAMED, Verdict.PARTLY)
     rows = [row for row in table().values() if row.verdict in exact and row.home.startswith(("jax.numpy:", "jax.nn:"))]
     of_one = [row.name for row in rows if row.bare == "function" and row.places[1:] == ("name=",)]

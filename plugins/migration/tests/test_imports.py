@@ -1,4 +1,4 @@
-"""Imports after `migrate rewrite`: a program runs wherever it imported TensorFlow, and loses no name or comment."""
+"""Tests of rewritten imports: a program runs wherever it imported TensorFlow, and keeps every name and comment."""
 
 import ast
 import sys
@@ -13,7 +13,7 @@ MODES = ("train", "eval")
 
 
 def run(source: str, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
-    """The names of a rewritten program that has run, with a TensorFlow of no names."""
+    """Runs a rewritten program with an empty TensorFlow module, and returns the names that it defines."""
     stand_in = types.ModuleType("tensorflow")
     monkeypatch.setitem(sys.modules, "tensorflow", stand_in)
     names: dict[str, Any] = {"__name__": "program"}

@@ -1,4 +1,4 @@
-"""The five programs of tf.estimator users: what is found in them, counted, and what is rewritten."""
+"""Tests of five programs of tf.estimator users: the names that are found in them, their number, and the rewrites."""
 
 import ast
 import functools
@@ -15,9 +15,9 @@ check = functools.cache(estimator_migration.check)
 rewrite = functools.cache(estimator_migration.rewrite)
 HERE = Path(__file__).parent
 PROGRAMS = sorted((HERE / "programs").glob("*.py"))
-#: Lines that must change, and what is named on them: looked through by hand.
+#: Lines that must change, and the names on them, checked by hand.
 COUNTED: dict[str, dict[str, list[str]]] = json.loads((HERE / "recorded" / "programs.json").read_text())
-# Modules and names that the programs import from TensorFlow, or alias; not `fc`, which one changed line brings back.
+# Modules and names that the programs import from TensorFlow, or alias. `fc` is left out: one changed line restores it.
 SAYS_TENSORFLOW = re.compile(
     r"(?<![\w.\"'])(tf|slim|v1)\.\w|^(import|from) tensorflow|def (after_create_session|after_run)\b"
 )
@@ -33,7 +33,7 @@ def test_lines_are_those_counted(path: Path) -> None:
 
 @pytest.mark.parametrize("path", PROGRAMS, ids=lambda path: path.stem)
 def test_no_line_that_says_tensorflow_is_missed(path: Path) -> None:
-    """Told by a regular expression, which knows nothing of the table."""
+    """The lines come from a regular expression, which does not depend on the table."""
     texts = set[int]()
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and node.end_lineno != node.lineno:

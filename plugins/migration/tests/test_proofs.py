@@ -1,4 +1,4 @@
-"""Ported programs against what the old ones computed with TensorFlow 2.15.1 and 1.15.0."""
+"""Tests of ported programs against values that the old programs computed with TensorFlow 2.15.1 and 1.15.0."""
 
 import pytest
 

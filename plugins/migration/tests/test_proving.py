@@ -1,4 +1,4 @@
-"""`estimator migrate prove` against a recording that numpy wrote: what agrees, and everything that may not."""
+"""Tests of `estimator migrate prove` against a recording that numpy wrote: equal values, and every difference."""
 
 import json
 import sys
@@ -89,7 +89,10 @@ def test_the_first_to_diverge_is_named(recording: Path, tmp_path: Path, capsys: 
 
 @pytest.mark.parametrize("case", ["adam", "adam in two"])
 def test_grown_rounding_is_told_from_another_program(case: str, tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
-    """In a free run Adam makes whole steps of rounding; led along the old weights nothing is apart."""
+    """In a free run, Adam makes full steps of rounding errors.
+
+    If each step starts from the old weights, all values agree.
+    """
     recording = write_recording(tmp_path / "recording", adam=True)
     assert prove(case, recording, tmp_path) == 0
     verdict = capsys.readouterr().out.splitlines()[-1]

@@ -1,4 +1,7 @@
-"""SavedModels that TensorFlow 2.15.1 and 1.15.0 wrote, read without it; `record_saved_models.py` writes them."""
+"""Tests that SavedModels of TensorFlow 2.15.1 and 1.15.0 are read without TensorFlow.
+
+`record_saved_models.py` writes these SavedModels.
+"""
 
 import base64
 import json
@@ -245,7 +248,7 @@ def test_an_export_of_a_moved_directory(tmp_path: Path) -> None:
 
 
 def changed(**signatures: Signature) -> SavedModel:
-    """The model of functions, whose graph hides what its one parser reads, with other signatures."""
+    """Returns the model of functions with other signatures. Its graph hides the input of its only parser."""
     model = read_saved_model(RECORDED / "2.15.1" / "functions")
     return replace(model, graphs=(replace(model.graphs[0], signatures=signatures),))
 

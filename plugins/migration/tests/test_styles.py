@@ -1,4 +1,4 @@
-"""`check` and `rewrite` over programs of differing style: no name missed, no line too many, no crash."""
+"""Tests of `check` and `rewrite` on programs of different styles: no missed name, no superfluous line, no crash."""
 
 import ast
 import functools

@@ -1,4 +1,4 @@
-"""The table: every public symbol of the real package has a row, and every home exists."""
+"""Tests of the table: every public symbol of the real package has a row, and every home exists."""
 
 import importlib
 import json
@@ -48,7 +48,10 @@ def test_each_optimizer_of_keras_names_the_one_with_its_update() -> None:
 @pytest.mark.libraries
 @pytest.mark.parametrize(("name", "where"), [("RMSprop", "eps_in_sqrt=True"), ("Adagrad", "under the root")])
 def test_optimizers_of_keras_from_2_11_have_their_epsilon_under_the_root(name: str, where: str) -> None:
-    """Those of Keras 3 have the code of `tf.keras` from TensorFlow 2.11; the table named the older update alone."""
+    """The optimizers of Keras 3 are those of `tf.keras` from TensorFlow 2.11.
+
+    The table once named only the older update.
+    """
     keras, optax = pytest.importorskip("keras"), pytest.importorskip("optax")
     if keras.backend.backend() != "jax":
         pytest.skip("another backend")
@@ -97,7 +100,7 @@ def test_every_name_that_is_typed_on_ec_answers(module: str) -> None:
 
 @pytest.mark.plugins
 def test_every_name_of_the_table_that_is_typed_on_ec_answers() -> None:
-    """Those of tf.estimator, tf.contrib.learn, tf.train, tf.metrics, tf.summary and their like."""
+    """This includes the names of tf.estimator, tf.contrib.learn, tf.train, tf.metrics and tf.summary."""
     assert homes.lacking() == {}
     answered = 0
     for name, _ in homes.typed():
@@ -110,7 +113,7 @@ def test_every_name_of_the_table_that_is_typed_on_ec_answers() -> None:
     assert answered > 250
 
 
-#: Names that no page had a row for.
+#: Names that once had no row on any page.
 WITHOUT_A_ROW = {
     "contrib.learn.ModeKeys.INFER": "estimator_core:ModeKeys.INFER",
     "compat.v1.train.SessionRunHook": "estimator_core:Hook",
@@ -142,7 +145,10 @@ def test_other_packages_have_rows_that_say_how() -> None:
 
 
 def test_what_loads_the_data_of_an_input_does_it_in_begin() -> None:
-    """`after_create_session` of a user's own IteratorInitializerHook; `after_create` comes after the first batch."""
+    """Applies to `after_create_session` of a custom IteratorInitializerHook.
+
+    `after_create` runs after the first batch.
+    """
     source = (
         "from tensorflow.train import SessionRunHook\n"
         "class IteratorInitializerHook(SessionRunHook):\n    def after_create_session(self, session, coord): ...\n"

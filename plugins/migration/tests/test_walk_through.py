@@ -1,4 +1,4 @@
-"""What docs/migrate/walk_through.md says is so."""
+"""Tests that the statements in docs/migrate/walk_through.md are true."""
 
 import re
 from pathlib import Path

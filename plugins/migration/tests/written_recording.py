@@ -1,4 +1,4 @@
-"""A recording of the other side, written by numpy: a line fitted by gradient descent."""
+"""Writes with numpy a recording of the old program: a line fitted by gradient descent."""
 
 import json
 from pathlib import Path
@@ -25,10 +25,11 @@ class _Arrays:
 def write_recording(
     folder: Path, *, steps: int = 3, random: bool = False, adam: bool = False, sparse: bool = False
 ) -> Path:
-    """What a model `x @ w + b` computes in float64, from weights drawn once.
+    """Records the values that a model `x @ w + b` computes in float64, from weights drawn once.
 
-    With `adam` the second feature is so small that its gradient is rounding: here and there it differs by its size, and
-    Adam makes a full step of it. Gradients of all steps are recorded then. With `sparse` there is a sparse feature too.
+    With `adam`, the second feature is so small that its gradient is a rounding error. It sometimes differs by its own
+    size, and Adam makes a full step of it. Gradients of all steps are recorded in this case. `sparse` adds a sparse
+    feature.
     """
     rng = np.random.default_rng(0)
     batches = [

@@ -147,7 +147,7 @@ def test_the_doctor_examines_all_entry_points_of_a_distribution(tmp_path):
 
 @pytest.mark.parametrize("parts", [("acme_a", "acme_b"), ("acme.a.plugin", "acme.b.plugin")])
 def test_the_doctor_reads_the_sources_of_each_entry_point_once(tmp_path, parts):
-    """Of modules at the top of the import path it read the last one alone; packages of one package it read twice."""
+    """It once read only the last module at the top of the import path, and it read modules of one package twice."""
     site = Site(tmp_path)
     site.add("acme", "")
     (file,) = site.path.glob("acme-*.dist-info/entry_points.txt")

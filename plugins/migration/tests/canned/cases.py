@@ -5,20 +5,20 @@ import numpy as np
 ROWS, BATCH, STEPS = 80, 16, 50  # five batches, so that step 50 begins where step 0 did
 KINDS = ("Baseline", "DNN", "DNNLinearCombined", "Linear")
 ESTIMATORS = tuple(kind + what for kind in KINDS for what in ("Classifier", "Regressor"))
-#: By name in both versions, but for Momentum, which only a class gives.
+#: Names that both versions know. Only Momentum has no name, and its class is passed.
 OPTIMIZERS = ("Adagrad", "Adam", "Ftrl", "Momentum", "RMSProp", "SGD")
-#: Of the class, since no name of an optimizer has momentum. At ten times the rate one case of 1.15 multiplies
-#: rounding: docs/migrate/checkpoints.md.
+#: The arguments of the Momentum class, because an optimizer name has no momentum. At ten times this rate, one case of
+#: 1.15 amplifies rounding errors: docs/migrate/checkpoints.md.
 RATE, MOMENTUM = 0.002, 0.9
 WORDS, HIDDEN = ["x", "y", "z"], [4, 3]
 BOUNDARIES = [-0.5, 0.5]
-#: So many columns that a rate which falls with their number is another one.
+#: Enough columns that a rate which falls with their number differs from the default rate.
 MORE = [f"n{k}" for k in range(24)]
 
 
 VERSIONS = ("2.15.1", "1.15.0")
 COMBINED = "DNNLinearCombinedClassifier"
-#: (version, estimator, optimizer) whose checkpoints are kept for the ordinary tests, the first two for each run.
+#: (version, estimator, optimizer) whose checkpoints are kept for the ordinary tests. Each run uses the first two.
 RECORDED = (
     ("2.15.1", COMBINED, "Adam"),
     ("1.15.0", COMBINED, "RMSProp"),
@@ -30,27 +30,27 @@ RECORDED = (
 
 
 def names():
-    """Every case: (estimator, optimizer)."""
+    """Returns every case as (estimator, optimizer)."""
     return [(estimator, optimizer) for estimator in ESTIMATORS for optimizer in OPTIMIZERS]
 
 
 def folder_of(version, estimator, optimizer):
-    """Where the checkpoints of a case lie below `recorded/canned` and in a proof's folder."""
+    """Returns the name of a case's folder of checkpoints, below `recorded/canned` and in the folder of a proof."""
     return "_".join((version, estimator, optimizer))
 
 
 def kind_of(estimator):
-    """Its name without what it predicts."""
+    """Returns the name without the kind of prediction."""
     return estimator.replace("Classifier", "").replace("Regressor", "")
 
 
 def classes_of(estimator):
-    """Two and three classes: one logit, and as many as classes."""
+    """Returns two or three classes, which need one logit or as many logits as classes."""
     return 3 if estimator in ("BaselineClassifier", "DNNClassifier") else 2
 
 
 def table(estimator):
-    """Features, a word that the vocabulary lacks among them, and labels."""
+    """Returns features, which include a word that the vocabulary lacks, and labels."""
     rng = np.random.RandomState(5)
     features = {
         "a": rng.randn(ROWS).astype(np.float32),
@@ -61,7 +61,7 @@ def table(estimator):
     score = features["a"] + features["b"] + (features["c"] == "x") + 0.3 * rng.randn(ROWS)
     if kind_of(estimator) == "Linear":
         features.update((name, (0.1 * rng.randn(ROWS)).astype(np.float32)) for name in MORE)
-    if kind_of(estimator) == "Baseline":  # of several features TensorFlow 2 compares the sizes, and fails at that
+    if kind_of(estimator) == "Baseline":  # TensorFlow 2 compares the sizes of several features, and fails at that
         features = {"a": features["a"]}
     if estimator.endswith("Regressor"):
         return features, score.astype(np.float32)
@@ -69,7 +69,7 @@ def table(estimator):
 
 
 def arguments(estimator, functions, optimizer):
-    """The arguments of an estimator, with the columns of a library."""
+    """Returns the arguments of an estimator, with the feature columns of the given library."""
     a, b = functions.numeric_column("a"), functions.numeric_column("b")
     c = functions.categorical_column_with_vocabulary_list("c", WORDS)
     h = functions.categorical_column_with_hash_bucket("h", 7)

@@ -1,6 +1,6 @@
-"""Trains the canned estimators for twice 50 steps with TensorFlow, and keeps the checkpoints of steps 50 and 100.
+"""Trains the canned estimators with TensorFlow for twice 50 steps, and keeps the checkpoints of steps 50 and 100.
 
-Run by an interpreter with tensorflow-cpu 2.15.1 or 1.15.0: `python tf_side.py FOLDER [CASE ...]`.
+Run it with an interpreter that has tensorflow-cpu 2.15.1 or 1.15.0: `python tf_side.py FOLDER [CASE ...]`.
 """
 
 import os
@@ -15,7 +15,7 @@ FIRST = tf.__version__.startswith("1.")
 
 
 def optimizer_of(name):
-    """As a program writes it: a name, or what makes an optimizer for each part of a model where there is no name."""
+    """Returns what a program passes: a name, or a function that makes one optimizer for each part of the model."""
     if name != "Momentum":
         return name
     if FIRST:
@@ -24,7 +24,7 @@ def optimizer_of(name):
 
 
 def train(estimator, optimizer, model_dir):
-    """Trains one case. A regression of TensorFlow 1 takes the mean over a batch: with the sum, SGD ends in NaN."""
+    """Trains one case. Regression of TensorFlow 1 uses the mean over a batch, because SGD on the sum ends in NaN."""
     given = cases.arguments(estimator, tf.feature_column, optimizer_of(optimizer))
     if FIRST and estimator.endswith("Regressor"):
         given["loss_reduction"] = tf.losses.Reduction.SUM_OVER_BATCH_SIZE

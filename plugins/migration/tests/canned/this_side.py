@@ -1,4 +1,4 @@
-"""The canned estimators here, with the defaults of the TensorFlow that wrote the checkpoint; what became of them."""
+"""Builds the canned estimators here, with the defaults of the TensorFlow version that wrote the checkpoint."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -14,7 +14,7 @@ from estimator_heads import adagrad, adam, ftrl
 from estimator_migration import convert, convert_checkpoint
 from plugins.migration.tests.canned import cases
 
-#: What the names of TensorFlow 1 stand for: other epsilons, and another place for RMSProp's.
+#: The optimizers of the names in TensorFlow 1: other epsilons, and another place for that of RMSProp.
 NAMES_OF_1: dict[str, Callable[[float], optax.GradientTransformation]] = {
     "Adagrad": lambda rate: adagrad(rate, epsilon=0.0),
     "Adam": lambda rate: adam(rate, epsilon=1e-8),
@@ -25,7 +25,10 @@ NAMES_OF_1: dict[str, Callable[[float], optax.GradientTransformation]] = {
 
 
 class Differences(NamedTuple):
-    """The largest of each kind, after 100 steps; of how many arrays. That of a slot above 1 is divided by the slot."""
+    """The largest differences after 100 steps, and the number of arrays.
+
+    A slot above 1 is compared relative to its size.
+    """
 
     weights: float
     slots: float
@@ -33,14 +36,14 @@ class Differences(NamedTuple):
 
 
 def rate_of(estimator: str, part: str) -> float:
-    """The rate that a name has in TensorFlow 1."""
+    """Returns the rate that an optimizer name implies in TensorFlow 1."""
     if part != "optimizer":
         return {"dnn_optimizer": 0.001, "linear_optimizer": 0.005}[part]
     return {"Baseline": 0.3, "Linear": 0.2}.get(cases.kind_of(estimator), 0.05)
 
 
 def make(version: str, estimator: str, optimizer: str, config: ec.RunConfig) -> ec.Estimator:
-    """An estimator as the one that TensorFlow trained."""
+    """Returns an estimator like the one that TensorFlow trained."""
     given = cases.arguments(estimator, tabular, optimizer)
     for part in [name for name in given if name.endswith("optimizer")]:
         if optimizer == "Momentum":
@@ -56,13 +59,13 @@ def make(version: str, estimator: str, optimizer: str, config: ec.RunConfig) -> 
 
 
 def input_fn(estimator: str) -> Callable[[], object]:
-    """The batches of TensorFlow, in its order."""
+    """Returns the batches that TensorFlow used, in the same order."""
     features, labels = cases.table(estimator)
     return ec.inputs.numpy_input_fn(features, labels, batch_size=cases.BATCH, num_epochs=None, shuffle=False)
 
 
 def quiet(model_dir: Path) -> ec.RunConfig:
-    """Checkpoints and nothing else."""
+    """Returns a config that only writes checkpoints."""
     return ec.RunConfig(
         model_dir=str(model_dir), default_hooks=False, save_summary_steps=None, log_step_count_steps=None
     )

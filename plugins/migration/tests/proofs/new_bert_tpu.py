@@ -1,4 +1,4 @@
-"""What is compared of the ported bert_tpu.py."""
+"""The parts of the ported bert_tpu.py that are compared."""
 
 import sys
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What is compared of the ported guide.py; `estimator migrate prove old_guide.py:NAME new_guide.py:NAME`."""
+"""The parts of the ported guide.py that are compared: `estimator migrate prove old_guide.py:NAME new_guide.py:NAME`."""
 
 import sys
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What is compared of the ported mnist_experiment.py."""
+"""The parts of the ported mnist_experiment.py that are compared."""
 
 import sys
 from pathlib import Path

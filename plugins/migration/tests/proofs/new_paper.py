@@ -1,4 +1,4 @@
-"""What is compared of the ported paper.py; `estimator migrate prove old_paper.py:NAME new_paper.py:NAME`."""
+"""The parts of the ported paper.py that are compared: `estimator migrate prove old_paper.py:NAME new_paper.py:NAME`."""
 
 import sys
 from pathlib import Path
@@ -32,10 +32,10 @@ def _canned(model_dir, **arguments):
 
 
 def canned_as_it_was(model_dir):
-    """With the defaults of TensorFlow 2 where the program meant those of 1."""
+    """Uses the defaults of TensorFlow 2 where the program relied on those of TensorFlow 1."""
     return _canned(model_dir)
 
 
 def canned_with_its_reduction(model_dir):
-    """With one of the two that differ."""
+    """Uses the program's value for one of the two defaults that differ."""
     return _canned(model_dir, loss_reduction="sum")

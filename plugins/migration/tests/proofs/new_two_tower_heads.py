@@ -1,4 +1,4 @@
-"""What is compared of the ported two_tower_heads.py."""
+"""The parts of the ported two_tower_heads.py that are compared."""
 
 import sys
 from pathlib import Path

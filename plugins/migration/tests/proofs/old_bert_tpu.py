@@ -1,8 +1,9 @@
-"""What is compared of bert_tpu.py, with Python 3.7 and tensorflow-cpu 1.15.0. Dropout is left out: it is random.
+"""The parts of bert_tpu.py that are compared, with Python 3.7 and tensorflow-cpu 1.15.0.
 
-The program increases the step beside the update, in no order, so that the rate sees one or the other; here it waits.
-The norm that clips counts each lookup of a row of word_table apart; here they are added first, as their gradient is.
-The rate is a hundredth, for rounding errors to stay rounding errors.
+Dropout is left out because it is random. The program increases the step and updates the weights in no fixed order, so
+the rate sees either step. Here the increase waits for the update. The norm for clipping counts each lookup of a row of
+word_table separately. Here the lookups are added first, as in their gradient. The rate is divided by 100, so that
+rounding errors stay small.
 """
 
 import os
@@ -15,7 +16,7 @@ import tensorflow as tf
 
 
 def _in_order():
-    """Lets the step wait for the update, and the norm for whole gradients."""
+    """Makes the step wait for the update, and computes the norm of whole gradients."""
     updates, apply_gradients = [], bert_tpu.AdamDecayOptimizer.apply_gradients
     get_step = tf.train.get_or_create_global_step
 

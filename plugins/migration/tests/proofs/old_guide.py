@@ -1,4 +1,4 @@
-"""What is compared of guide.py, in an environment with tensorflow-cpu 2.15.1. Dropout is left out: it is random."""
+"""The parts of guide.py that are compared, with tensorflow-cpu 2.15.1. Dropout is left out because it is random."""
 
 import os
 import sys
@@ -45,7 +45,7 @@ def combined(model_dir):
 
 
 def keras(model_dir):
-    """As keras_route has it, which trains at once; the name of the input is that of the port."""
+    """Repeats keras_route, which trains at once, with the input name of the port."""
     model = tf.keras.Sequential(
         [
             tf.keras.Input((3,), name="numbers"),

@@ -1,7 +1,7 @@
-"""What is compared of mnist_experiment.py, with Python 3.7 and tensorflow-cpu 1.15.0.
+"""The parts of mnist_experiment.py that are compared, with Python 3.7 and tensorflow-cpu 1.15.0.
 
-Dropout is left out: it is random. The rate is a hundredth: Adam's first steps make whole steps of gradients that are
-zero but for rounding, such as those of a bias before a batch normalisation.
+Dropout is left out because it is random. The rate is divided by 100, because the first steps of Adam are full steps
+even for gradients that are pure rounding errors. An example is the gradient of a bias before a batch normalisation.
 """
 
 import os

@@ -1,4 +1,4 @@
-"""What is compared of paper.py, in an environment with Python 3.7 and tensorflow-cpu 1.15.0."""
+"""The parts of paper.py that are compared, in an environment with Python 3.7 and tensorflow-cpu 1.15.0."""
 
 import os
 import sys

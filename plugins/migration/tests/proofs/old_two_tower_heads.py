@@ -1,4 +1,4 @@
-"""What is compared of two_tower_heads.py, with tensorflow-cpu 2.15.1. Dropout is left out: it is random."""
+"""The parts of two_tower_heads.py that are compared, with tensorflow-cpu 2.15.1. Dropout is left out: it is random."""
 
 import os
 import sys
@@ -11,7 +11,7 @@ import two_tower_heads
 
 def towers(model_dir):
     two_tower_heads.FLAGS(["proof"])
-    # Layers of Keras do not draw their first weights from the seed of the config. Any seed would do: proof_list.py.
+    # Layers of Keras do not draw their initial weights from the seed of the config. Any seed works: see proof_list.py.
     tf.keras.utils.set_random_seed(2)
     folder = tempfile.mkdtemp()
     train = two_tower_heads.write_examples(os.path.join(folder, "train.rec"), 2000, seed=21)
