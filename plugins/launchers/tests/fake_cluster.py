@@ -1,10 +1,11 @@
-"""What a cluster does with a manifest, as far as one machine can: its pods as processes. No DNS, no scheduler.
+"""A fake cluster that runs the pods of a manifest as processes of this machine, without DNS or a scheduler.
 
-Variables are expanded as Kubernetes does it: values, the field of a pod's completion index, keys of a Secret. The name
-of a pod's host becomes this machine, since there is no DNS. The controllers do what the manifest asks for. A pod that
-ends badly fails its Job by `podFailurePolicy` or `backoffLimit`. The Job's other pods then get SIGTERM and the grace.
-The JobSet fails, or starts all pods again, by its `failurePolicy`. `kubectl` is a program that reads and writes the
-folder of the fake. While a file `away` is there, it does not reach the cluster; while `cut` is there, streams end.
+Variables are expanded as Kubernetes expands them: values, the field of a pod's completion index, keys of a Secret. The
+name of a pod's host becomes the name of this machine, because DNS is missing. The controllers follow the manifest. A
+pod that fails also fails its Job, by `podFailurePolicy` or `backoffLimit`. The other pods of the Job then receive
+SIGTERM and have the grace period. The JobSet fails or starts all pods again, depending on its `failurePolicy`.
+`kubectl` is a program that reads and writes the folder of the fake cluster. While the file `away` exists, it cannot
+reach the cluster. While the file `cut` exists, streams end.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from pathlib import Path
 from typing import Any
 
 _LOOK_SECS = 0.05
-#: Arguments as of kubectl, on the folder that stands in it.
+#: A fake kubectl. It takes the arguments of the real one, and works on the folder in its text.
 KUBECTL = """#!{python}
 import json, os, pathlib, sys, time
 folder, words = pathlib.Path({folder!r}), sys.argv[1:]
@@ -77,15 +78,15 @@ elif words[:3] == ["logs", "--follow", "--timestamps"]:
 
 
 class Pod:
-    """A pod as a process of this machine.
+    """A pod that runs as a process of this machine.
 
     Args:
-        name: of the pod.
-        spec: of the pod.
-        env: of its container.
-        labels: of the pod.
-        log: where it writes.
-        workdir: in which it runs.
+        name: the name of the pod.
+        spec: the spec of the pod.
+        env: the environment of its container.
+        labels: the labels of the pod.
+        log: the file for its output.
+        workdir: its working directory.
     """
 
     def __init__(
@@ -106,14 +107,14 @@ class Pod:
 
     @property
     def status(self) -> int | None:
-        """The exit status, as a container has it; None while it runs."""
+        """The exit status of the container, or None while it runs."""
         if self._child is None:
             return 128
         code = self._child.poll()
         return code if code is None or code >= 0 else 128 - code
 
     def delete(self) -> None:
-        """SIGTERM, and SIGKILL after the grace."""
+        """Sends SIGTERM, and SIGKILL after the grace period."""
         if self._child is None or self.status is not None:
             return
         if self._kill_at is None:
@@ -123,13 +124,13 @@ class Pod:
             self._child.kill()
 
     def kill(self) -> None:
-        """Ends it at once."""
+        """Kills the pod at once."""
         if self._child is not None:
             self._child.send_signal(signal.SIGKILL)
             self._child.wait()
 
     def told(self) -> dict[str, Any]:
-        """What the API says of it."""
+        """Returns the description of the pod in the API."""
         status = self.status
         phase = "Running" if status is None else "Succeeded" if status == 0 else "Failed"
         state = {"running": {}} if status is None else {"terminated": {"exitCode": status}}
@@ -141,11 +142,11 @@ class Pod:
 
 
 class FakeCluster:
-    """Carries out what is applied to it: a JobSet, and a Job beside it, one of each at a time.
+    """Runs the applied manifests: a JobSet, and a Job next to it, one of each at a time.
 
     Args:
-        folder: for what kubectl and the pods read and write.
-        workdir: the folder of the image, `/app` there, which all pods share with all below it.
+        folder: the folder that kubectl and the pods read and write.
+        workdir: the folder of the image, `/app` in the manifest, which all pods share with everything below it.
     """
 
     def __init__(self, folder: Path, workdir: Path) -> None:
@@ -166,7 +167,7 @@ class FakeCluster:
         self._write()
 
     def look(self) -> None:
-        """One round of the controllers."""
+        """Runs one round of the controllers."""
         self._delete()
         applied = sorted((self._folder / "applied").iterdir())
         for path in applied:
@@ -188,7 +189,7 @@ class FakeCluster:
         return [*self._pods, *([self._pod] if self._pod is not None else [])]
 
     def _apply(self, text: str) -> None:
-        """What exists already stays as it is."""
+        """Applies a manifest. Existing objects stay unchanged."""
         import yaml
 
         for one in yaml.safe_load_all(text):
@@ -222,7 +223,7 @@ class FakeCluster:
     def _start(self, made: dict[str, Any]) -> None:
         (replicated,) = made["spec"]["replicatedJobs"]
         spec, name = replicated["template"]["spec"], made["metadata"]["name"]
-        with socket.create_server(("127.0.0.1", 0)) as free:  # each pod has an address of its own, and all its ports
+        with socket.create_server(("127.0.0.1", 0)) as free:  # each pod has its own address, with all its ports
             self._address = f"127.0.0.1:{free.getsockname()[1]}"
         own = {"jobset.sigs.k8s.io/jobset-name": name, "jobset.sigs.k8s.io/restart-attempt": str(self._restarts)}
         self._pods = [self._started(spec, own, index) for index in range(spec["completions"])]
@@ -306,7 +307,7 @@ class FakeCluster:
 
 
 def _reason(spec: dict[str, Any], status: int) -> str:
-    """Why a Job has failed with a pod of this status."""
+    """Returns the reason why a Job with a pod of this status has failed."""
     for rule in spec.get("podFailurePolicy", {}).get("rules", []):
         if status in rule.get("onExitCodes", {}).get("values", []):
             return "PodFailurePolicy"
@@ -316,7 +317,7 @@ def _reason(spec: dict[str, Any], status: int) -> str:
 
 @contextmanager
 def cluster(folder: Path, workdir: Path | None = None) -> Iterator[Path]:
-    """A fake whose controllers work while this is open; yields the folder in which `kubectl` is."""
+    """Runs a fake cluster whose controllers work in this context. Yields the folder that contains `kubectl`."""
     made, ended = FakeCluster(folder, workdir or Path.cwd()), threading.Event()
     errors: list[BaseException] = []
 

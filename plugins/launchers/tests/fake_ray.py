@@ -1,4 +1,4 @@
-"""A package `ray` as far as the driver needs it until it trains; what fails is told by the environment."""
+"""A package `ray` with what the driver uses before training. Environment variables select what fails."""
 
 from pathlib import Path
 
@@ -39,7 +39,7 @@ def NodeAffinitySchedulingStrategy(*words, **named): return None
 
 
 def write(folder: Path) -> str:
-    """Writes the package; returns the folder to import it from."""
+    """Writes the package, and returns the folder to import it from."""
     for name, text in _FILES.items():
         file = folder / "ray" / name
         file.parent.mkdir(parents=True, exist_ok=True)

@@ -1,7 +1,7 @@
-"""A small run of two processes, one of which is killed, frozen or fails; when it is named, and with what it ends.
+"""A small run of two processes, one of which is killed, freezes or fails: the time of its report, and the result.
 
-Every launcher runs the same program. A fault is `HOW@WHERE`: `kill`, `freeze`, `raise` or `actor`, at a step of the
-training, at the `start` of the program, in its `evaluate` or in its `predict`. Each attempt has the next of them.
+Every launcher runs the same program. A fault is `HOW@WHERE`. `HOW` is `kill`, `freeze`, `raise` or `actor`. `WHERE` is
+a step of the training, the `start` of the program, its `evaluate` or its `predict`. Each attempt has the next fault.
 """
 
 import contextlib
@@ -15,10 +15,10 @@ from typing import Any
 from estimator_launchers import JobSpec, JobStatus, Launcher
 from estimator_launchers.launching import submit_and_follow
 
-#: From a fault until a line says which process has met it.
+#: The seconds after a fault within which a line must name the process.
 NAMED_SECS = 30.0
 STEPS = 20
-#: Arguments: a folder, the process that meets the faults, and the faults.
+#: The arguments are a folder, the process that has the faults, and the faults.
 PROGRAM = """
 import os, pathlib, signal, sys, time
 OUT, WHO, FAULTS = pathlib.Path(sys.argv[1]), sys.argv[2], sys.argv[3:]
@@ -82,29 +82,29 @@ print("done", group.count if group else 1, group.index if group else 0, ",".join
 
 
 class Heard:
-    """What a job says, and when: the lines of its processes and those of its launcher."""
+    """Records the lines of a job's processes and of its launcher, with their times."""
 
     def __init__(self) -> None:
         self.lines: list[tuple[float, str]] = []
 
     def write(self, text: str) -> None:
-        """A line of a process, or what the launcher writes to standard error."""
+        """Records a line of a process, or a line that the launcher writes to standard error."""
         self.lines.extend((time.time(), line) for line in text.splitlines())
 
     def flush(self) -> None:
-        """Nothing is held back."""
+        """Does nothing, because lines are not buffered."""
 
     @property
     def text(self) -> str:
-        """All lines, one after the other."""
+        """All lines, in order."""
         return "\n".join(line for _, line in self.lines)
 
     def done(self) -> list[str]:
-        """The last line of each process: how many there are, which it is, and all numbers of the run."""
+        """Returns the last line of each process: the number of processes, its index, and all numbers of the run."""
         return sorted(line for _, line in self.lines if "] done " in line)
 
     def first(self, pattern: str, since: float = 0.0) -> tuple[float, str]:
-        """When the first line with a pattern came, and the line."""
+        """Returns the time of the first line with a pattern, and the line."""
         for when, line in self.lines:
             if when >= since and re.search(pattern, line):
                 return when, line
@@ -114,7 +114,7 @@ class Heard:
 def followed(
     launcher: Launcher, out: Path, faults: Sequence[str] = (), who: int = 1, **fields: Any
 ) -> tuple[JobStatus, Heard]:
-    """Runs the program to its end."""
+    """Runs the program to its end, and returns its status and lines."""
     out.mkdir(exist_ok=True)
     words = {"processes": 2, "grace_secs": 30.0, **fields}
     words["env"] = {"JAX_PLATFORMS": "cpu", **words.get("env", {})}
@@ -125,7 +125,7 @@ def followed(
     return status, heard
 
 
-#: What is said of process 1 by the launcher, or by process 0: which process, on which host, and how it was lost.
+#: The report of the launcher or of process 0 about process 1: its index, its host, and how it was lost.
 KILLED = r"process 1 on \S+ has ended: ended by SIGKILL"
 FAILED = r"process 1 on \S+ has ended: failed with status 1"
 TOLD = r"\[0\] .*Process 1 of 2 \(\S+, pid \d+\) is lost: it failed: RuntimeError: the input of this process broke"
@@ -136,14 +136,14 @@ NAMES = {"kill": (KILLED,), "freeze": (FROZEN,), "raise": (FAILED, TOLD)}
 def survives(
     launcher: Launcher, out: Path, expected: Sequence[str], fault: str, names: Sequence[str] = (), **fields: Any
 ) -> None:
-    """One fault: it is named in time, the job ends or continues, and every number is that of an undisturbed run.
+    """Checks one fault: it is reported in time, and the job ends or continues with the numbers of an undisturbed run.
 
     Args:
-        launcher: runs it.
-        out: a folder for it.
+        launcher: the launcher that runs the job.
+        out: a folder for the job.
         expected: the last lines of the processes of an undisturbed run.
-        fault: as the program takes it.
-        names: patterns of lines that name it; none: those of its kind.
+        fault: the fault, in the form that the program takes.
+        names: patterns of lines that report it. By default, those of its kind.
         fields: further fields of the job.
     """
     how = fault.partition("@")[0]
@@ -166,7 +166,7 @@ def survives(
 
 
 def survives_two(launcher: Launcher, out: Path, expected: Sequence[str], **fields: Any) -> None:
-    """Process 1 is killed in training, and in the restart again, before it has met the others."""
+    """Kills process 1 in training, and again in the restart before it has met the others."""
     status, heard = followed(launcher, out, ["kill@12", "kill@start"], max_restarts=2, **fields)
     assert (status.phase, status.restarts) == ("succeeded", 2), f"{status}\n{heard.text}"
     struck = float((out / "struck").read_text())

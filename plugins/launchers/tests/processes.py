@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-#: Ends as `<role>=<what>` words of its arguments say: a status, a signal, "freeze"; once, or always with `!`.
+#: Ends as the `<role>=<what>` arguments say, with a status, a signal or "freeze": once, or always with `!`.
 ENDS = """
 import os, pathlib, signal, sys, time
 me = os.environ.get("JAX_PROCESS_ID", "0")
@@ -29,7 +29,7 @@ for word in sys.argv[2:]:
 print("done", flush=True)
 """
 
-#: Takes half a second to save after SIGTERM; a second SIGTERM ends it at once.
+#: Takes half a second to save after SIGTERM. A second SIGTERM ends it at once.
 SAVES = """
 import os, signal, sys, time
 def save(*_):
@@ -47,29 +47,29 @@ time.sleep(30)
 
 
 def shell(script: str, code: str = SAVES) -> Sequence[str]:
-    """The words of a shell script in which `$PROGRAM` is a program of Python; the shell stays its parent."""
+    """Returns the words of a shell script. `$PROGRAM` stands for a Python program, and the shell stays its parent."""
     return ("sh", "-c", f"{script.replace('$PROGRAM', shlex.join((sys.executable, '-c', code)))}; exit $?")
 
 
 def runs(pid: int) -> bool:
-    """Whether a process runs. One that has ended, and that nobody has waited for, does not."""
+    """Returns whether a process runs. A process that has ended but was not waited for does not run."""
     stat = Path(f"/proc/{pid}/stat")
     return stat.exists() and stat.read_text().rpartition(")")[2].split()[0] not in "ZX"
 
 
 def launch(*words: str, timeout: float = 120, env: dict[str, str] | None = None) -> "subprocess.CompletedProcess[str]":
-    """`estimator launch` with these words."""
+    """Runs `estimator launch` with these words."""
     command = [sys.executable, "-m", "estimator_core._cli.main", "launch", *words]
     return subprocess.run(command, capture_output=True, text=True, timeout=timeout, check=False, env=env)
 
 
 def python(code: str, *arguments: str) -> Sequence[str]:
-    """The words of a Python program."""
+    """Returns the words of a command that runs a Python program."""
     return ("--", sys.executable, "-c", code, *arguments)
 
 
 def until(condition: Callable[[], object], secs: float = 60) -> None:
-    """Waits for something."""
+    """Waits until a condition is true."""
     deadline = time.monotonic() + secs
     while not condition():
         assert time.monotonic() < deadline, "it did not come"

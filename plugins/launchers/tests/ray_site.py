@@ -10,7 +10,7 @@ _MEMORY = 100 * 2**20
 
 @contextmanager
 def cluster() -> Iterator[Any]:
-    """Two node processes; yields the `Cluster` of Ray's own tests."""
+    """Starts two node processes, and yields the `Cluster` of Ray's own tests."""
     from ray.cluster_utils import Cluster
 
     os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
@@ -24,6 +24,6 @@ def cluster() -> Iterator[Any]:
 
 
 def add_node(site: Any) -> None:
-    """Adds a node beside the head, and waits for it."""
+    """Adds a node to the head node, and waits for it."""
     site.add_node(num_cpus=2, object_store_memory=_MEMORY)
     site.wait_for_nodes()

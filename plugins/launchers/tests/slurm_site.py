@@ -1,7 +1,8 @@
-"""A Slurm of virtual nodes on this machine, by Debian's packages (slurm-wlm, munge): as root, without systemd.
+"""A Slurm of virtual nodes on this machine, from Debian's packages (slurm-wlm, munge), as root and without systemd.
 
-`python slurm_site.py FOLDER` starts it, prints the value for SLURM_CONF, and ends; `python slurm_site.py --stop FOLDER`
-ends what it started. Node names must resolve for jax: the nodes' daemons see a hosts file of their own.
+`python slurm_site.py FOLDER` starts it, prints the value for SLURM_CONF, and ends. `python slurm_site.py --stop FOLDER`
+ends the daemons that it started. jax must be able to resolve node names, so the daemons of the nodes have their own
+hosts file.
 """
 
 import os
@@ -52,7 +53,7 @@ PartitionName=main Nodes=ALL Default=YES State=UP MaxTime=60 OverSubscribe=NO
 
 
 def missing() -> str:
-    """Why there can be no site here; "" where there can."""
+    """Returns why this machine cannot have a site, or "" if it can."""
     absent = [program for program in NEEDS if _program(program) is None]
     if absent:
         return f"{', '.join(absent)} is not installed (Debian: slurm-wlm, munge)"
@@ -60,9 +61,9 @@ def missing() -> str:
 
 
 def start(folder: Path) -> dict[str, str]:
-    """Starts controller and nodes; returns the environment in which Slurm's commands find them."""
+    """Starts the controller and the nodes, and returns the environment in which the commands of Slurm find them."""
     host, port = socket.gethostname().split(".")[0], _free_ports()
-    # jax takes the port of a job from its number, so jobs of two sites on one machine have different numbers.
+    # jax derives the port of a job from its number, so jobs of two sites on one machine need different numbers.
     first_job = 1 + 25 * (port - _PORTS.start)
     for name in ("state", "log", "munge", *(f"spool-{node}" for node in NODES)):
         (folder / name).mkdir(parents=True)
@@ -91,7 +92,7 @@ def start(folder: Path) -> dict[str, str]:
 
 
 def stop(folder: Path) -> None:
-    """Ends the daemons, by their own ids."""
+    """Ends the daemons by their ids."""
     for path in (*folder.glob("slurmd-*.pid"), folder / "slurmctld.pid", folder / "munge" / "pid"):
         if path.exists():
             try:
@@ -125,7 +126,7 @@ def _program(name: str) -> str | None:
 
 
 def _free_ports() -> int:
-    """The first of three ports in a row that nobody listens at; each process looks elsewhere first."""
+    """Returns the first of three successive free ports. Each process searches another range first."""
     start = os.getpid() % len(_PORTS)
     for first in (*_PORTS[start:], *_PORTS[:start]):
         try:

@@ -1,4 +1,4 @@
-"""A sweep whose workers are the processes of a job: as docs/sweeps.md says, and with one of them killed."""
+"""A sweep whose workers are the processes of a job, as docs/sweeps.md describes, also with a worker that is killed."""
 
 import os
 import signal
@@ -59,7 +59,7 @@ space = { "hparams.rate" = { low = 0.01, high = 0.5, log = true } }
 
 
 def write(folder: Path) -> Path:
-    """Writes the sweep; returns its file."""
+    """Writes the sweep, and returns its file."""
     (folder / "code_of_job.py").write_text(CODE)
     path = folder / "job.toml"
     path.write_text(FILE)
@@ -67,13 +67,13 @@ def write(folder: Path) -> Path:
 
 
 def words(file: Path, folder: Path) -> Sequence[str]:
-    """The command of each process."""
+    """Returns the command of each process."""
     estimator = Path(sys.executable).with_name("estimator")
     return (sys.executable, str(estimator), "sweep", str(file), "--dir", str(folder), "--worker")
 
 
 def trials(file: Path, folder: Path) -> list[Any]:
-    """What a sweep has found, without times, as `--show` reads it."""
+    """Returns the results of a sweep without times, as `--show` reads them."""
     from estimator_runs import open_search
 
     found = open_search(file, folder).shelf.study().get_trials(deepcopy=False)
@@ -81,7 +81,7 @@ def trials(file: Path, folder: Path) -> list[Any]:
 
 
 def expected(file: Path, folder: Path) -> list[Any]:
-    """The trials of two workers of this machine that nobody kills."""
+    """Returns the trials of two undisturbed workers of this machine."""
     from estimator_runs import open_search, run_search
 
     run_search(open_search(file, folder))
@@ -91,7 +91,7 @@ def expected(file: Path, folder: Path) -> list[Any]:
 
 
 def workers(folder: Path) -> list[int]:
-    """The processes that work on a sweep; not the shells and supervisors above them."""
+    """Returns the ids of the processes that work on a sweep, without the shells and supervisors above them."""
     found = []
     for path in Path("/proc").glob("[0-9]*/cmdline"):
         try:
@@ -104,7 +104,7 @@ def workers(folder: Path) -> list[int]:
 
 
 def kill_one(folder: Path, after: int, run: Callable[[], bool] = lambda: True) -> list[int]:
-    """Kills a worker once some trials have ended, while `run` says true; returns the workers that there were."""
+    """Kills a worker after some trials have ended, while `run` returns true. Returns the workers that existed."""
 
     def due() -> bool:
         assert run(), "the job has ended before a worker was killed"
@@ -118,6 +118,6 @@ def kill_one(folder: Path, after: int, run: Callable[[], bool] = lambda: True) -
 
 
 def show(file: Path, folder: Path) -> str:
-    """What `estimator sweep --show` prints."""
+    """Returns the output of `estimator sweep --show`."""
     command = [*words(file, folder)[:-1], "--show"]
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout

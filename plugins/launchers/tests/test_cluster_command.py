@@ -1,4 +1,4 @@
-"""`estimator cluster`: who this process believes to be, why, and what it reaches."""
+"""Tests of `estimator cluster`: the role of this process, the reason for it, and the addresses that it reaches."""
 
 import json
 import os

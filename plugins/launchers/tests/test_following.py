@@ -1,4 +1,4 @@
-"""Following a job whose engine does not answer for a while."""
+"""Tests of a followed job whose engine does not answer for a while."""
 
 import os
 import threading

@@ -1,4 +1,4 @@
-"""Following pods for as long as they run: streams break off, and the cluster does not answer for a while."""
+"""Tests of followed pods: streams break off, and the cluster does not answer for a while."""
 
 import os
 import sys
@@ -49,7 +49,7 @@ def test_each_line_is_shown_once_after_streams_have_broken_off(cut, tmp_path, mo
 
 def test_the_end_is_told_though_the_watch_of_the_pods_begins_again_just_then(tmp_path, monkeypatch, capsys):
     class BeginsAgain(WatchedPods):
-        """Its stream has broken off, and the next one has shown nothing yet."""
+        """Pods whose stream has broken off, and whose next stream has not shown anything yet."""
 
         def changes(self, secs):
             time.sleep(secs)

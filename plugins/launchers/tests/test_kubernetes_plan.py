@@ -1,4 +1,4 @@
-"""Manifests of Kubernetes: what stands in them, their pods as processes of this machine, and what kubectl is told."""
+"""Tests of Kubernetes manifests: their content, their pods as processes of this machine, and the calls of kubectl."""
 
 import json
 import os
@@ -14,7 +14,7 @@ from estimator_launchers.launcher_suite import LauncherSuite
 
 yaml = pytest.importorskip("yaml", reason="PyYAML writes the manifests: the extra `kubernetes`")
 
-#: A kubectl that notes what it is told, and answers from files.
+#: A kubectl that records its arguments, and answers from files.
 KUBECTL = """#!{python}
 import json, pathlib, sys
 folder = pathlib.Path({folder!r})
@@ -148,7 +148,7 @@ def test_the_secret_goes_to_kubectl_by_standard_input(kubectl: Path):
 
 
 def test_a_job_of_the_name_is_replaced_when_it_has_ended_and_else_left_alone(kubectl: Path):
-    """The cluster leaves a JobSet that has failed as it is, so a second submission would start nothing."""
+    """The cluster does not change a failed JobSet, so a second submission would not start anything."""
     launcher = KubernetesLauncher()
     (kubectl / "get-jobset.json").write_text(json.dumps({"spec": {}, "status": {"conditions": [FAILED]}}))
     launcher.submit(launcher.plan(job()))

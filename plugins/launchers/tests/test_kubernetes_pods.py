@@ -1,4 +1,4 @@
-"""Jobs of Kubernetes from kubectl to their end, on the fake of these tests: pods are processes of this machine."""
+"""Tests of jobs of Kubernetes from kubectl to their end, on the fake cluster: its pods run on this machine."""
 
 import os
 import subprocess
@@ -42,7 +42,7 @@ class TestKubernetesLauncher(LauncherSuite):
         return KubernetesLauncher()
 
     def test_an_end_that_can_go_on_is_started_again(self, tmp_path_factory):
-        """The cluster ends the other pods at once, and removes their logs: who follows the job has read them."""
+        """The cluster ends the other pods at once and removes their logs, which the launcher has already read."""
         code = (
             "import os, pathlib, sys, time\n"
             "me, folder = os.environ['JAX_PROCESS_ID'], pathlib.Path(sys.argv[1])\n"
@@ -59,7 +59,7 @@ class TestKubernetesLauncher(LauncherSuite):
         assert [line for line in lines if line.startswith("[1] ")] == ["[1] attempt 1", "[1] attempt 2"]
 
     def test_a_stop_is_asked_for_by_sigterm(self, tmp_path_factory):
-        """The cluster removes suspended pods with their logs, after they have saved. Another submission continues."""
+        """The cluster removes suspended pods and their logs after the pods have saved. Another submission continues."""
         folder = tmp_path_factory.mktemp("notes")
         code = (
             "import os, pathlib, signal, sys, time\n"
@@ -97,7 +97,7 @@ def test_the_pods_find_each_other_by_the_manifest() -> None:
 
 @pytest.fixture(scope="module")
 def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
-    """The last line of each process of a run to which nothing happens."""
+    """Returns the last line of each process of an undisturbed run."""
     folder = tmp_path_factory.mktemp("calm")
     with pytest.MonkeyPatch.context() as patched, fake_cluster.cluster(folder / "cluster") as made:
         patched.setenv("PATH", f"{made}{os.pathsep}{os.environ['PATH']}")
@@ -113,7 +113,7 @@ def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
 def test_a_pod_that_is_lost_is_named_in_time_and_nothing_is_lost(
     tmp_path: Path, undisturbed: list[str], fault: str
 ) -> None:
-    names = [faults.FAILED] if fault.startswith("raise") else ()  # the other pod has SIGTERM before it hears of it
+    names = [faults.FAILED] if fault.startswith("raise") else ()  # the other pod receives SIGTERM first
     faults.survives(KubernetesLauncher(), tmp_path / "out", undisturbed, fault, names, **IMAGE)
 
 
@@ -121,7 +121,10 @@ def test_a_pod_that_is_lost_is_named_in_time_and_nothing_is_lost(
 @pytest.mark.plugins  # estimator-cluster
 @pytest.mark.skipif(not PAGES.is_dir(), reason="the pages are not beside these tests")
 def test_from_an_empty_folder_by_the_page(tmp_path: Path) -> None:
-    """What the page prints with `--dry-run`, applied to the fake: `run/`, the volume, is in the folder of all pods."""
+    """Applies the `--dry-run` output of the page to the fake cluster.
+
+    The volume `run/` is in the shared folder of the pods.
+    """
     app = tmp_path / "app"
     app.mkdir()
     (app / "train.py").write_text(program("local.md"))

@@ -1,4 +1,4 @@
-"""The manifests against the schemas of Kubernetes and the models of JobSet, without a cluster: session `kubernetes`."""
+"""Tests of the manifests against the schemas of Kubernetes and the models of JobSet, in session `kubernetes`."""
 
 import copy
 import subprocess
@@ -45,13 +45,13 @@ def refused(one: dict[str, Any], version: str) -> str:
 
 
 def as_job(job_set: dict[str, Any]) -> dict[str, Any]:
-    """The Job that the controller makes of a JobSet."""
+    """Returns the Job that the controller makes from a JobSet."""
     spec = job_set["spec"]["replicatedJobs"][0]["template"]["spec"]
     return {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "x"}, "spec": copy.deepcopy(spec)}
 
 
 def lost(given: Any, back: Any, path: str = "") -> list[str]:
-    """What a model does not give back: fields it does not know."""
+    """Returns the fields that a model does not return because it does not know them."""
     if isinstance(given, dict):
         unknown = [f"{path}/{key}" for key in given if not isinstance(back, dict) or key not in back]
         known = [key for key in given if isinstance(back, dict) and key in back]

@@ -1,4 +1,4 @@
-"""Workers of a sweep as the pods of a manifest, on the fake of these tests: pods are processes of this machine."""
+"""Tests of sweep workers as the pods of a manifest, on the fake cluster, whose pods are processes of this machine."""
 
 import os
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Processes of this machine: killed, stopped, frozen, failing, started again; an evaluator beside them."""
+"""Tests of processes of this machine that are killed, stopped, frozen, fail or start again, also with an evaluator."""
 
 import json
 import os
@@ -31,7 +31,7 @@ def _own_jobs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     ("ends", "restarts", "status", "says"),
     [
         (["1=1"], "2", 1, "process 1: failed with status 1"),
-        (["1=1", "0=75"], "2", 1, "failed"),  # who is told of another's failure may end first
+        (["1=1", "0=75"], "2", 1, "failed"),  # the process that hears of the failure may end first
         (["1=75"], "0", 75, "process 1: stopped early, can continue"),
         (["1=75"], "1", 0, "starting all processes again (1 of 1)"),
         (["1=SIGKILL"], "0", 75, "process 1: ended by SIGKILL"),
@@ -59,7 +59,7 @@ def test_how_it_ends(ends: list[str], restarts: str, status: int, says: str, tmp
         (["1=SIGKILL", "0=wait0.5!", "2=wait0.5!"], "1", "starting again without 1, 2 together (1 of 1), ", 2),
         (["1=freeze", "0=75", "2=75"], "2", "starting again without 1, 2 together (1 of 1), ", 2),
         (["1=SIGKILL", "0=wait0.5!", "2=wait0.5!"], "3", "starting all processes again (1 of 1), ", 3),
-        (["1=75", "0=75", "2=75"], "1", "starting all processes again (1 of 1), ", 3),  # nobody is lost
+        (["1=75", "0=75", "2=75"], "1", "starting all processes again (1 of 1), ", 3),  # all processes can continue
     ],
 )
 def test_those_that_are_left_go_on(ends: list[str], least: str, said: str, together: int, tmp_path: Path) -> None:
@@ -90,7 +90,7 @@ def test_fewer_processes_start_again_although_none_is_lost() -> None:
 @pytest.mark.slow
 @pytest.mark.plugins  # estimator-cluster
 def test_a_run_that_loses_a_process_goes_on_with_the_others(tmp_path: Path) -> None:
-    """At the same example: the second attempt begins at a saved step."""
+    """The run continues at the same example, because the second attempt begins at a saved step."""
     code = (
         "import os, signal, sys\n"
         "import jax.numpy as jnp, numpy as np, optax, estimator_core as ec\n"
@@ -130,7 +130,7 @@ def test_a_run_that_loses_a_process_goes_on_with_the_others(tmp_path: Path) -> N
     [
         ([0, 0], 0),
         ([0, 75], 75),
-        ([-9, 1, 1], 75),  # the others fail of what the kill did to them
+        ([-9, 1, 1], 75),  # the others fail as a result of the kill
         ([1, -9], 1),
         ([-6, 1], 1),
         ([134, 75, -6], 75),
@@ -161,7 +161,7 @@ def test_sigterm_is_passed_on_and_the_job_can_go_on(tmp_path: Path) -> None:
 
 
 def test_a_second_signal_kills_those_that_do_not_end(tmp_path: Path) -> None:
-    """The test ends long before the grace does."""
+    """The test ends long before the end of the grace period."""
     code = (
         "import os, signal, time\n"
         "signal.signal(signal.SIGTERM, lambda *_: None)\n"
@@ -179,7 +179,7 @@ def test_a_second_signal_kills_those_that_do_not_end(tmp_path: Path) -> None:
     assert "this waits up to 1000 s for them. A second signal kills them at once." in said
     assert all(runs(pid) for pid in pids)
 
-    def all_ended() -> bool:  # a signal that comes together with the first counts as the first
+    def all_ended() -> bool:  # a signal that arrives together with the first counts as the first
         if ended := not any(runs(pid) for pid in pids):
             return ended
         child.send_signal(signal.SIGINT)
@@ -204,7 +204,7 @@ def test_sigterm_during_the_submission_ends_the_job(tmp_path: Path) -> None:
     command = ("sh", "-c", "trap 'exit 75' TERM; echo ready; while :; do sleep 0.1; done")
     plan = launcher.plan(JobSpec(command=command, processes=1))
     assert submit_and_follow(launcher, plan, write=lines.append).exit_status == 75
-    assert lines[0] == "[0] ready"  # some shells also say that their `sleep` is terminated
+    assert lines[0] == "[0] ready"  # some shells also report that their `sleep` is terminated
     assert signal.getsignal(signal.SIGTERM) is before
 
 
@@ -226,7 +226,7 @@ def test_a_second_signal_ends_a_submission_that_hangs() -> None:
 
 
 def test_what_a_shell_has_started_saves_before_the_job_ends(tmp_path: Path) -> None:
-    """The shell ends at SIGTERM at once, and does not pass it on."""
+    """The shell ends at once after SIGTERM, and does not forward it."""
     command = [sys.executable, "-m", "estimator_core._cli.main", "launch", "--processes", "1", "--grace-secs", "20"]
     with subprocess.Popen([*command, "--", *shell("$PROGRAM")], stdout=subprocess.PIPE, text=True) as child:
         assert child.stdout is not None
@@ -271,7 +271,7 @@ def test_the_evaluator_runs_beside_trainers_that_start_again(tmp_path: Path) -> 
     assert (tmp_path / "evaluator0").read_text() == "x"
 
 
-#: An evaluator that ends as its words say, one for each start; those that train wait for its last start, and save.
+#: An evaluator whose words say how each start ends. The trainers wait for its last start, and save.
 BESIDE = """
 import json, os, pathlib, signal, sys, time
 out, ends = pathlib.Path(sys.argv[1]), sys.argv[2:]
@@ -295,7 +295,7 @@ print("trained", os.environ["ESTIMATOR_ATTEMPT"], flush=True)
 
 
 def beside(out: Path, *ends: str, restarts: str = "3", starts: int = 1) -> "subprocess.CompletedProcess[str]":
-    """Two processes that train beside an evaluator that ends so."""
+    """Runs two processes that train, and an evaluator that ends as the words say."""
     out.mkdir()
     out.with_name("ready").mkdir()
     words = ("--processes", "2", "--evaluator", "--max-restarts", restarts, "--grace-secs", "20")
@@ -378,7 +378,7 @@ def test_the_roles_it_tells_agree_with_what_the_core_reads(monkeypatch: pytest.M
 
 
 def test_the_secret_is_nowhere_to_be_read(tmp_path: Path) -> None:
-    """Neither in the command lines nor in the files of the job."""
+    """The secret is neither in the command lines nor in the files of the job."""
     out = tmp_path / "secret"
     code = (
         f"import os, pathlib, sys, time\npathlib.Path(sys.argv[1]).write_text(os.environ['{SECRET}']); time.sleep(60)"
@@ -427,7 +427,7 @@ def test_a_process_that_has_the_id_of_a_gone_supervisor_is_left_alone(tmp_path: 
     assert stranger.returncode == 0
 
 
-# What only the launcher at work can know; all else is wrong usage.
+# Messages that need a launcher at work. All other messages report wrong usage.
 AT_WORK = ("No such file or directory", "There is no local job 'nothing'")
 
 

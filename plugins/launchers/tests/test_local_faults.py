@@ -1,4 +1,4 @@
-"""Processes of this machine that are killed, frozen or fail, in every part of a program, and in a restart again."""
+"""Tests of processes of this machine that are killed, freeze or fail, in every part of a program and in a restart."""
 
 from pathlib import Path
 
@@ -12,7 +12,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.plugins]  # estimator-cluster
 
 @pytest.fixture(scope="module")
 def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
-    """The last line of each process of a run to which nothing happens."""
+    """Returns the last line of each process of an undisturbed run."""
     folder = tmp_path_factory.mktemp("calm")
     status, heard = faults.followed(LocalLauncher(str(folder / "jobs")), folder / "out")
     assert status.phase == "succeeded", heard.text

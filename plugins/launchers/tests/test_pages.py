@@ -1,4 +1,4 @@
-"""The pages about launching, followed from an empty folder."""
+"""Tests that follow the pages about launching from an empty folder."""
 
 import os
 import re

@@ -1,4 +1,4 @@
-"""A job that Ray does not take ends as failed, not as one to be tried again; a held pipe does not hold its worker."""
+"""Tests of the driver: a job that Ray refuses is not retried, and a held pipe does not block its worker."""
 
 import os
 import socket
@@ -13,7 +13,7 @@ from estimator_launchers.ray_address import reach
 from plugins.launchers.tests import fake_ray
 from plugins.launchers.tests.processes import launch
 
-# Reads what a command of a worker writes, as Ray Train would.
+# Reads the output of a worker's command, as Ray Train would.
 WORKER = """
 import sys
 from estimator_launchers import JobSpec, ray_worker
@@ -28,7 +28,7 @@ print("ended", ray_worker._run(job, {"run_id": "run", "folder": "."}, ask, 0, 0,
 
 @pytest.fixture
 def env(tmp_path: Path) -> dict[str, str]:
-    """The environment in which Ray is the false one."""
+    """Returns the environment in which the fake Ray is imported."""
     path = [fake_ray.write(tmp_path / "fake"), *filter(None, [os.environ.get("PYTHONPATH")])]
     return {**os.environ, "PYTHONPATH": os.pathsep.join(path), "XDG_STATE_HOME": str(tmp_path / "state")}
 
@@ -76,7 +76,7 @@ def test_where_somebody_listens_or_ray_finds_the_cluster_nobody_waits():
 
 
 def test_who_leaves_the_session_of_a_command_does_not_hold_its_worker(env: dict[str, str]):
-    """It holds the pipe that the worker reads."""
+    """The process that leaves the session holds the pipe that the worker reads."""
     began = time.monotonic()
     command = [sys.executable, "-c", WORKER, "sh", "-c", "echo hello; setsid sleep 25 & exit 3"]
     done = subprocess.run(command, env=env, stdout=subprocess.PIPE, text=True, timeout=60, check=False)

@@ -1,4 +1,4 @@
-"""The program that `--on ray` runs, and what the processes of a Ray job tell each other, without a Ray."""
+"""Tests of the program that `--on ray` runs, and of the messages between the processes of a Ray job, without Ray."""
 
 import ast
 import os
@@ -30,7 +30,7 @@ def script(**fields) -> str:
 
 
 def scaling(**fields) -> dict[str, object]:
-    """The arguments of ScalingConfig in the program."""
+    """Returns the arguments of ScalingConfig in the program."""
     calls = [node for node in ast.walk(ast.parse(script(**fields))) if isinstance(node, ast.Call)]
     (call,) = [call for call in calls if isinstance(call.func, ast.Name) and call.func.id == "ScalingConfig"]
     return {word.arg or "": ast.literal_eval(word.value) for word in call.keywords}
@@ -216,7 +216,7 @@ def leashed(*command: str, grace_secs: float = 20.0) -> "subprocess.Popen[bytes]
 
 
 def test_a_command_ends_with_the_process_that_holds_its_leash():
-    """Without the leash, what Ray has given up would write beside the next attempt."""
+    """Without the leash, a process that Ray has abandoned would write at the same time as the next attempt."""
     code = "import os, time; print(os.getpid(), flush=True); time.sleep(99)"
     with leashed(sys.executable, "-c", code) as leash:
         assert leash.stdout is not None
@@ -243,7 +243,7 @@ def test_the_leash_passes_on_sigterm_and_the_status():
 
 
 def test_what_a_shell_has_started_ends_with_the_leash():
-    """Else it would train beside the next attempt, and hold the pipe that its worker reads."""
+    """Otherwise it would train at the same time as the next attempt, and hold the pipe that its worker reads."""
     with leashed(*shell("$PROGRAM")) as leash:
         assert leash.stdout is not None
         assert leash.stdin is not None
@@ -256,7 +256,7 @@ def test_what_a_shell_has_started_ends_with_the_leash():
 
 
 def test_what_a_shell_has_started_saves_before_the_leash_ends():
-    """The shell ends at SIGTERM at once. Its program hears it once."""
+    """The shell ends at once after SIGTERM. Its program receives the signal once."""
     with leashed(*shell("$PROGRAM")) as leash:
         assert leash.stdout is not None
         pid = int(leash.stdout.readline())

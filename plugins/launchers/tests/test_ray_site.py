@@ -1,4 +1,4 @@
-"""A real Ray of two nodes: jobs end, are stopped, lose a worker, a process or a node, and continue."""
+"""Tests on a real Ray of two nodes: jobs end, are stopped, lose a worker, a process or a node, and continue."""
 
 import os
 import re
@@ -20,11 +20,11 @@ from plugins.launchers.tests.test_pages import PAGES, command, program
 
 pytestmark = [
     pytest.mark.skipif(os.environ.get("ESTIMATOR_TEST_RAY") != "1", reason="session `ray` runs it"),
-    pytest.mark.filterwarnings("default"),  # Ray uses what its libraries call deprecated
-    pytest.mark.timeout(900),  # a restart takes Ray over a minute, and on a busy machine several
+    pytest.mark.filterwarnings("default"),  # Ray uses functions that its libraries call deprecated
+    pytest.mark.timeout(900),  # a restart takes Ray over a minute, and several minutes on a busy machine
 ]
 
-Cluster = Any  # of ray, which the ordinary tests do not have
+Cluster = Any  # the ordinary tests do not have ray
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -46,7 +46,7 @@ class TestRayLauncher(LauncherSuite):
 
 @pytest.fixture(scope="module")
 def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
-    """The last line of each process of a run to which nothing happens."""
+    """Returns the last line of each process of an undisturbed run."""
     status, heard = faults.followed(RayLauncher(), tmp_path_factory.mktemp("calm") / "out", hosts=2)
     assert status.phase == "succeeded", heard.text
     return heard.done()
@@ -79,7 +79,7 @@ def test_what_is_killed_in_the_restart_too(tmp_path: Path, undisturbed: list[str
 def test_a_run_goes_on_after_a_node_is_lost(
     tmp_path: Path, site: Cluster, capfd: pytest.CaptureFixture[str], spare: bool, left: int
 ) -> None:
-    """The node of a process goes away while it trains: those that are left continue, or a free node takes its place."""
+    """The node of a process is lost during training. The remaining nodes continue, or a free node replaces it."""
     (tmp_path / "out").mkdir()
     command = (sys.executable, "-c", faults.PROGRAM, str(tmp_path / "out"), "1", "slow")
     room_for_one = {"cpus": "2"}  # on each node

@@ -1,4 +1,4 @@
-"""Workers of a sweep as processes of a real Ray: the trials of undisturbed workers, also when one is killed."""
+"""Tests of sweep workers as processes of a real Ray: the trials equal those of undisturbed workers."""
 
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -16,7 +16,7 @@ _ = site  # a fixture
 
 
 def test_a_killed_worker_changes_no_trial(tmp_path: Path) -> None:
-    """Two nodes with a worker each. Ray Train starts both again, and trials continue from their checkpoints."""
+    """Two nodes have a worker each. Ray Train starts both again, and trials continue from their checkpoints."""
     file, folder = sweep_job.write(tmp_path), tmp_path / "shared"
     job = JobSpec(command=tuple(sweep_job.words(file, folder)), processes=2, hosts=2, max_restarts=3, grace_secs=10.0)
     lines: list[str] = []

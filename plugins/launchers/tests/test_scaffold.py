@@ -1,4 +1,4 @@
-"""What `estimator new-plugin --kind launcher` writes keeps the contract."""
+"""Tests that the package from `estimator new-plugin --kind launcher` keeps the contract."""
 
 import os
 import subprocess
@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 
-@pytest.mark.slow  # the session `template` installs and tests one, too
+@pytest.mark.slow  # the session `template` also installs and tests one
 def test_a_launcher_to_start_from(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "estimator_core._cli.main", "new-plugin", "acme-runner", "--kind", "launcher"]
     subprocess.run(command, cwd=tmp_path, check=True, capture_output=True, timeout=120)
     written = tmp_path / "acme-runner"
-    info = written / "src" / "acme_runner-0.1.0.dist-info"  # as an installation leaves it
+    info = written / "src" / "acme_runner-0.1.0.dist-info"  # the form that an installation leaves
     info.mkdir()
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: acme-runner\nVersion: 0.1.0\n")
     (info / "entry_points.txt").write_text("[estimator.plugins]\nacme_runner = acme_runner.plugin\n")

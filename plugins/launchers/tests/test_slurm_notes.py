@@ -1,4 +1,4 @@
-"""The lines of `estimator launch --on slurm` about a job, from the notes of its processes, without a Slurm."""
+"""Tests of the lines of `estimator launch --on slurm` about a job, from the notes of its processes, without Slurm."""
 
 import contextlib
 import os
@@ -25,7 +25,7 @@ def lines(folder: Path) -> list[str]:
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """Of a job of three processes on two nodes, one of which was killed."""
+    """The folder of a job of three processes on two nodes, one of which was killed."""
     note(
         tmp_path,
         began={"0": "1000000000 3\n"},
@@ -65,7 +65,7 @@ def test_half_a_note_is_none(folder: Path) -> None:
 def test_each_line_is_told_once_and_the_controller_is_asked_seldom(
     folder: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Each of the threads that follow a job looks ten times a second."""
+    """Each of the threads that follow a job checks the notes ten times a second."""
     site = tmp_path_factory.mktemp("site")
     squeue = site / "squeue"
     squeue.write_text(f"#!/bin/sh\necho asked >>{site}/asked\ncat {site}/state\n")
@@ -108,7 +108,7 @@ def test_a_controller_that_does_not_take_the_end_is_noticed(
 
 
 def test_a_job_of_which_nothing_is_known_is_not_called_running(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The controller does not answer: a job that was submitted, or that has a folder, may run."""
+    """The controller does not answer, so a job that was submitted or that has a folder may run."""
     silent = "echo 'squeue: error: no controller' >&2; exit 1"
     for name, text in {"squeue": silent, "scancel": "exit 0", "sbatch": "echo 8"}.items():
         (tmp_path / name).write_text(f"#!/bin/sh\n{text}\n")

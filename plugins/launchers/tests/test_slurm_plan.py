@@ -1,4 +1,4 @@
-"""The batch script, without a Slurm: what stands in it, and that bash can read it."""
+"""Tests of the batch script without Slurm: its content, and that bash can run it."""
 
 import os
 import re
@@ -81,7 +81,7 @@ wait
 def test_what_the_script_makes_of_statuses(
     tmp_path: Path, first: int, second: int, evaluator: int, outcome: int, why: str
 ):
-    """The whole script, with programs in the place of those of Slurm."""
+    """Runs the whole script, with programs in place of those of Slurm."""
     for name, text in {"srun": SRUN, "scontrol": "#!/bin/sh\necho n1\n", "scancel": "#!/bin/sh\n"}.items():
         (tmp_path / name).write_text(text)
         (tmp_path / name).chmod(0o755)
@@ -104,7 +104,7 @@ def test_what_the_script_makes_of_statuses(
 def test_who_ends_well_stays_until_all_have_ended_or_one_has_failed(
     tmp_path: Path, processes: int, other: str, least: float
 ):
-    """srun counts the grace from the first task that ends, however it ends. Of the four, two never end."""
+    """srun counts the grace period from the first task that ends, however it ends. Two of the four tasks never end."""
     began = time.monotonic()
     begun = f"SLURM_PROCID=1 task {other} >/dev/null 2>&1 &\nSLURM_PROCID=0 task true; echo $?"
     assert ended(tmp_path, begun, processes) == ("0\n", "")
@@ -112,7 +112,7 @@ def test_who_ends_well_stays_until_all_have_ended_or_one_has_failed(
 
 
 def ended(folder: Path, begun: str, processes: int) -> tuple[str, str]:
-    """What lines that begin tasks print."""
+    """Returns the output of the lines that begin tasks."""
     (tasks,) = re.findall(r"^task\(\) {$.*?(?=^export -f task)", script(processes=processes), re.DOTALL | re.MULTILINE)
     for name in ("placed", "ended"):
         (folder / name).mkdir()
@@ -126,7 +126,7 @@ def ended(folder: Path, begun: str, processes: int) -> tuple[str, str]:
 
 @pytest.mark.parametrize("signal", ["TERM", "KILL"])
 def test_a_signal_while_the_end_is_noted_leaves_the_note_whole(tmp_path: Path, signal: str):
-    """Slurm signals all processes of a step. The first `date` meets the signal."""
+    """Slurm sends signals to all processes of a step. The signal arrives during the first `date`."""
     date = f'#!/bin/bash\nmkdir "{tmp_path}/met" 2>/dev/null && kill -{signal} $$\nexec {shutil.which("date")} "$@"\n'
     (tmp_path / "date").write_text(date)
     (tmp_path / "date").chmod(0o755)
@@ -154,7 +154,7 @@ def test_without_slurm_it_says_so(monkeypatch: pytest.MonkeyPatch, tmp_path: Pat
 
 
 def test_a_job_between_its_attempts_has_not_ended(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
-    """Slurm calls it cancelled for a moment."""
+    """Slurm briefly reports such a job as cancelled."""
     squeue = tmp_path / "squeue"
     squeue.write_text("#!/bin/sh\necho CANCELLED\n")
     squeue.chmod(0o755)

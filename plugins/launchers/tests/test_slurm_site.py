@@ -1,4 +1,4 @@
-"""A real Slurm of two virtual nodes: jobs end, are stopped, killed, requeued, cancelled; arrays of independent runs."""
+"""Tests on a real Slurm of two virtual nodes: jobs end, are stopped, killed, requeued or cancelled, also as arrays."""
 
 import os
 import subprocess
@@ -27,7 +27,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     with pytest.MonkeyPatch.context() as patched:
         for name, value in env.items():
             patched.setenv(name, value)
-        # A program may import from where the tests do; jax must not look for devices of its own.
+        # A program may import what the tests can import. jax must not look for its own devices.
         patched.setenv("JAX_PLATFORMS", "cpu")
         yield folder
     slurm_site.stop(folder)
@@ -35,9 +35,9 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 @pytest.fixture
 def requeued_soon(site: Path) -> Iterator[None]:
-    """Slurm lets a requeued job wait for two minutes; these tests, for two seconds.
+    """Makes a requeued job wait for two seconds instead of the two minutes of Slurm.
 
-    They must: a node refuses credentials of the second in which it has ended the job, and Slurm calls the job failed.
+    A shorter wait fails: a node refuses credentials of the second in which it ended the job, and Slurm fails the job.
     """
     code = (
         "import subprocess, time\n"
@@ -105,7 +105,7 @@ def test_tasks_reach_each_other_where_jax_finds_the_address(launcher: SlurmLaunc
 
 
 def test_who_ends_well_and_early_takes_nobody_along(launcher: SlurmLauncher) -> None:
-    """srun would end the others after the grace, as it does where a task fails."""
+    """Otherwise srun would end the others after the grace period, as it does when a task fails."""
     code = "import os, time; time.sleep(6 * (os.environ['SLURM_PROCID'] == '0')); print('done')"
     lines: list[str] = []
     plan = launcher.plan(JobSpec(command=(sys.executable, "-c", code), processes=2, hosts=2, grace_secs=2.0))
@@ -116,7 +116,7 @@ def test_who_ends_well_and_early_takes_nobody_along(launcher: SlurmLauncher) -> 
 
 @pytest.mark.usefixtures("requeued_soon")
 def test_sigterm_saves_requeues_and_goes_on(launcher: SlurmLauncher, tmp_path: Path) -> None:
-    """As `--signal` sends it before the time limit: to the batch script."""
+    """The signal goes to the batch script, as `--signal` sends it before the time limit."""
     out = tmp_path / "out"
     job = job_of(out, "slow", processes=2, max_restarts=2, env={"STEPS": "120"})
     job_id = launcher.submit(launcher.plan(job))
@@ -130,7 +130,7 @@ def test_sigterm_saves_requeues_and_goes_on(launcher: SlurmLauncher, tmp_path: P
 
 @pytest.fixture(scope="module")
 def undisturbed(site: Path, tmp_path_factory: pytest.TempPathFactory) -> list[str]:
-    """The last line of each process of a run to which nothing happens."""
+    """Returns the last line of each process of an undisturbed run."""
     folder = tmp_path_factory.mktemp("calm")
     status, heard = faults.followed(SlurmLauncher(str(folder / "jobs")), folder / "out", hosts=2)
     assert status.phase == "succeeded", heard.text

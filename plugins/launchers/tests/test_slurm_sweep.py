@@ -1,4 +1,4 @@
-"""Workers of a sweep as tasks of a real Slurm: the trials of undisturbed workers, also when a task is killed."""
+"""Tests of sweep workers as tasks of a real Slurm: the trials equal those of undisturbed workers, also after a kill."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -28,7 +28,7 @@ def launcher(site: Path, tmp_path: Path) -> Iterator[SlurmLauncher]:
 @pytest.mark.timeout(900)
 @pytest.mark.usefixtures("requeued_soon")
 def test_a_killed_worker_changes_no_trial(launcher: SlurmLauncher, tmp_path: Path) -> None:
-    """Two nodes with a worker each. Slurm requeues the job, and trials continue from their checkpoints."""
+    """Two nodes have a worker each. Slurm requeues the job, and trials continue from their checkpoints."""
     file, folder = sweep_job.write(tmp_path), tmp_path / "shared"
     command = tuple(sweep_job.words(file, folder))
     job = JobSpec(command=command, processes=2, hosts=2, max_restarts=3, grace_secs=10.0)
@@ -46,7 +46,7 @@ def test_a_killed_worker_changes_no_trial(launcher: SlurmLauncher, tmp_path: Pat
 @pytest.mark.timeout(900)
 @pytest.mark.usefixtures("requeued_soon")
 def test_a_job_that_was_stopped_goes_on_in_another_one(launcher: SlurmLauncher, tmp_path: Path) -> None:
-    """`--stop` ends the workers; a second submission comes to the same trials."""
+    """`--stop` ends the workers. A second submission produces the same trials."""
     file, folder = sweep_job.write(tmp_path), tmp_path / "shared"
     plan = launcher.plan(JobSpec(command=tuple(sweep_job.words(file, folder)), processes=2, hosts=2, grace_secs=30.0))
     first = launcher.submit(plan)
