@@ -126,7 +126,7 @@ def _program(name: str) -> str | None:
 
 
 def _free_ports() -> int:
-    """Returns the first of three successive free ports. Each process searches another range first."""
+    """Returns the first of three consecutive free ports. The search starts at a different port in each process."""
     start = os.getpid() % len(_PORTS)
     for first in (*_PORTS[start:], *_PORTS[:start]):
         try:

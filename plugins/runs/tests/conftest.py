@@ -1,4 +1,4 @@
-"""The modules beside the tests can be imported; a stop that comes too late for a training."""
+"""Makes the modules of this folder importable, and defines fixtures that send SIGTERM late."""
 
 import contextlib
 import signal
@@ -14,7 +14,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 
 class _StopsAtTheEnd(Hook):
-    """SIGTERM once training has ended by itself."""
+    """Sends SIGTERM after training has ended by itself."""
 
     def end(self, run):
         signal.raise_signal(signal.SIGTERM)
@@ -22,7 +22,7 @@ class _StopsAtTheEnd(Hook):
 
 @pytest.fixture
 def stopped_late():
-    """`with stopped_late(step) as trained`: a stop at the end of a training up to this step; the steps of trainings."""
+    """`with stopped_late(step) as trained` stops the training to this step at its end. `trained` lists the steps."""
 
     @contextlib.contextmanager
     def stopped(at):
@@ -42,7 +42,10 @@ def stopped_late():
 
 @pytest.fixture
 def stopped_in_evaluations():
-    """`with stopped_in_evaluations() as evaluated`: SIGTERM within the first evaluation; the model_dirs of all."""
+    """`with stopped_in_evaluations() as evaluated` sends SIGTERM in the first evaluation.
+
+    `evaluated` lists the model_dirs.
+    """
 
     @contextlib.contextmanager
     def stopped():

@@ -1,4 +1,4 @@
-"""A small experiment as files: code, and a configuration of it."""
+"""A small experiment in files: code, and its configuration."""
 
 CODE = """
 import jax.numpy as jnp, numpy as np, optax
@@ -71,7 +71,7 @@ run_config:
 
 
 def write_line(folder, toml=TOML):
-    """Writes the code and its configuration; returns the path of the latter."""
+    """Writes the code and its configuration, and returns the path of the configuration."""
     (folder / "line_code.py").write_text(CODE)
     path = folder / "line.toml"
     path.write_text(toml)

@@ -1,4 +1,4 @@
-"""Broken configuration files: each is refused with file, line, key and cure."""
+"""Tests of broken configuration files: each is refused with file, line, key and fix."""
 
 import json
 
@@ -265,7 +265,7 @@ def test_what_is_whole_is_told_as_json_too(folder, capsys):
     ids=lambda text: text[:20],
 )
 def test_settings_that_no_file_can_be_joined_with(folder, capsys, action, setting, words):
-    """`config run` would train with a text for a number, and end within JAX."""
+    """Otherwise `config run` would train with text in place of a number, and fail within JAX."""
     (folder / "line.toml").write_text(TOML)
     assert main(["config", action, "line.toml", "--set", setting]) == 2
     assert f"--set: {words}" in capsys.readouterr().err
@@ -278,14 +278,14 @@ def test_a_setting_becomes_what_the_file_says(folder):
     assert found == {"rate": 1.0, "new": "abc"}
     assert type(found["rate"]) is float
     program = folder / "program.toml"
-    program.write_text(PROGRAM + "[hparams]\nrate = 1\n")  # a fraction, as the program says
+    program.write_text(PROGRAM + "[hparams]\nrate = 1\n")  # the program declares a fraction
     assert read_configuration(program, ["hparams.rate=0.5"]).program().default_hparams.rate == 0.5
     whole = read_configuration(program, ["hparams.rate=64"]).configuration.hparams["rate"]
-    assert (whole, type(whole)) == (64, int)  # the program may hold a whole number too
+    assert (whole, type(whole)) == (64, int)  # the program accepts a whole number too
 
 
 def test_a_setting_that_nearly_has_the_name_of_a_hyperparameter_is_refused(folder, capsys):
-    """Else a typing error would leave the value of the file in force."""
+    """Otherwise a typing error would keep the value of the file in force."""
     (folder / "line.toml").write_text(TOML)
     assert main(["run", "line.toml", "--model-dir", "run", "--set", "hparams.rte=1"]) == 2
     told = "[hparams] has no such hyperparameter. Did you mean 'rate'? If it is a new one, write it into the file."
@@ -385,7 +385,7 @@ def test_an_experiment_fn_that_returns_nothing(folder, capsys, command):
 @pytest.mark.parametrize("command", ["run", "evaluate"])
 def test_only_a_python_file_has_functions(folder, capsys, command):
     (folder / "line.toml").write_text(TOML)
-    (folder / "run").mkdir()  # evaluate asks for it first
+    (folder / "run").mkdir()  # evaluate checks for it first
     assert main([command, "line.toml:model_fn", "--model-dir", "run"]) == 2
     assert "line.toml:model_fn names a function, and only a Python file has functions." in capsys.readouterr().err
 
@@ -402,7 +402,7 @@ def test_an_error_within_code_says_which_key_called_it(folder):
 
 
 def test_an_error_of_the_house_within_code_says_which_key_called_it(folder):
-    """A command prints the message alone, without notes."""
+    """A command prints only the message, without notes."""
     (folder / "line_code.py").write_text(CODE.replace("raise ValueError", "raise ec.errors.ExportError"))
     code = '{ call = "line_code.py:refuses", args = { rate = 2 } }'
     (folder / "line.toml").write_text(TOML.replace("batch_size = 8 }", f"batch_size = {code} }}", 1))

@@ -1,4 +1,4 @@
-"""Learning rates and batch sizes, found before a training."""
+"""Tests of the search for learning rates and batch sizes before a training."""
 
 import json
 from pathlib import Path
@@ -31,7 +31,7 @@ def estimator(line):
 
 
 def test_the_range_of_rates_is_that_of_a_loop_by_hand(line):
-    """Gradient descent on (slope x + offset - 3 x - 1)^2, all rows in each batch."""
+    """The loop by hand is gradient descent on (slope x + offset - 3 x - 1)^2, with all rows in each batch."""
     found = rate_range(estimator(line), line.batches(32), low=1e-3, high=10.0, steps=30)
     rates, x = np.geomspace(1e-3, 10.0, 30), np.linspace(-1, 1, 32)
     first = ec.Estimator(line.model_fn, config=ec.RunConfig("first", tf_random_seed=1), params=ec.HParams(rate=0.0))
@@ -51,7 +51,7 @@ def test_the_range_of_rates_is_that_of_a_loop_by_hand(line):
 
 
 def test_noise_of_the_first_batches_suggests_no_rate():
-    """The loss falls from 1 to 0 about the rate 0.01. The first two batches differ more than that by their data."""
+    """The loss falls from 1 to 0 around the rate 0.01. The data of the first two batches differ by more than that."""
     rates, random = np.geomspace(1e-6, 1.0, 50), np.random.default_rng(0)
     true = 1 / (1 + (rates / 0.01) ** 2)
     for _ in range(50):
@@ -149,7 +149,7 @@ def test_the_commands_print_tables_and_write_pages(line, capsys):
 
 
 def test_the_interval_of_more_rows_covers_what_runs_reach():
-    """A known power law with noise, drawn 100 times: a further run is within the interval 95 times, more or less."""
+    """In 100 draws from a known power law with noise, the interval covers a further run about 95 times."""
     random, sizes = np.random.default_rng(0), [100, 200, 400, 800, 1600]
     covered, widths = 0, []
     for _ in range(100):

@@ -1,4 +1,4 @@
-"""The parts of the record of a start: packages, code, data."""
+"""Tests of the parts of the record of a start: packages, code and data."""
 
 import subprocess
 from types import SimpleNamespace
@@ -16,7 +16,7 @@ from estimator_runs.capsule.weights import first_difference
 
 
 class Files:
-    """An input of files."""
+    """An input that reads files."""
 
     def __init__(self, *files):
         self.files = files
@@ -125,7 +125,7 @@ def test_a_copy_of_what_is_at_a_url_has_one_name_in_every_process(tmp_path, monk
 
 
 class Spanning:
-    """An array of which another process holds a part."""
+    """An array that is partly on another process."""
 
     is_fully_addressable = False
 

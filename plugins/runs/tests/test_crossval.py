@@ -1,4 +1,4 @@
-"""Cross-validation: against a loop written by hand, resumed, refused."""
+"""Tests of cross-validation: compared with a loop written by hand, resumed, refused."""
 
 import json
 import re
@@ -59,7 +59,7 @@ def whole(tmp_path_factory):
 
 
 def by_hand(splitter):
-    """The loop that people write."""
+    """The loop that users write by hand."""
     code = load_module(Path("line_code.py"))
     batches = list(code.rows())
     x = np.concatenate([features["x"] for features, _ in batches])
@@ -124,7 +124,7 @@ def test_classes_are_spread_evenly(line):
 
 
 def test_labels_may_be_words(line):
-    """They stay on the host. The splitter gets numbers."""
+    """The labels stay on the host, and the splitter receives numbers."""
     text = Path("line_code.py").read_text().replace("(3 * x + 1).astype(np.float32)", "np.where(x > 0.5, 'yes', 'no')")
     Path("line_code.py").write_text(text)
     folds = open_folds(line, settings=["crossval.splitter=stratified"])
@@ -250,7 +250,7 @@ def test_a_metric_that_is_not_finite_is_a_string_in_strict_json(line, whole, cap
 
 @pytest.mark.slow
 def test_folds_in_processes_are_those_of_one(line, whole):
-    """Three folds are left to two processes; the first fold was done by this one."""
+    """This process has run the first fold. Two processes run the other three."""
     shutil.copytree(whole.model_dir(0), "many/folds/0")
     parallel = open_folds(line, Path("many"), ["crossval.workers=2"])
     before = Path("many/folds/0/fold.json").stat().st_mtime_ns
@@ -301,7 +301,7 @@ def test_refusals(line, settings, words):
 
 
 def test_the_input_is_handed_params_and_config(line):
-    """As it is in a run: its rows may depend on hyperparameters."""
+    """As in a run, the rows of the input may depend on hyperparameters."""
     more = """
 
 def by_params(params, config):
@@ -359,7 +359,7 @@ def test_without_rows_the_key_is_named(line):
 
 
 def test_a_directory_without_the_table_stays_known(line):
-    """The directory of a file without [crossval] was written with the configuration as it is."""
+    """The directory of a file without [crossval] holds the configuration unchanged."""
     line.write_text(TOML)
     folds = open_folds(line)
     place = folds.folder / "crossval.json"

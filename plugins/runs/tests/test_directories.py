@@ -1,4 +1,4 @@
-"""Directories that are refused before anything is written: those at a URL, and those of trials of another kind."""
+"""Tests of directories that are refused before anything is written: URLs, and directories of other trials."""
 
 from pathlib import Path
 
@@ -35,7 +35,7 @@ def written(folder):
 @pytest.mark.parametrize("command", ["sweep", "crossval", "population"])
 @pytest.mark.parametrize("url", ["file:///runs/here", "s3://bucket/here"])
 def test_a_url_is_refused(line, command, url, capsys):
-    """Locks and plans would be in a folder named as the URL, and checkpoints at the URL."""
+    """Otherwise locks and plans would be in a local folder with the name of the URL, and checkpoints at the URL."""
     before = written(Path())
     with pytest.raises(SystemExit):
         main([command, "line.toml", "--dir", url])

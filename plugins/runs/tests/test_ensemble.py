@@ -1,4 +1,4 @@
-"""All folds trained by one program, and exported as one model."""
+"""Tests of all folds, trained by one program and exported as one model."""
 
 import json
 from pathlib import Path
@@ -31,7 +31,7 @@ def line(tmp_path, monkeypatch):
 
 
 def test_folds_together_are_those_alone(line, monkeypatch):
-    """One program trains both, on 20 and on 40 rows. Cut short between them it continues."""
+    """One program trains both folds, on 20 and on 40 rows. It continues after a stop between them."""
     settings = ["crossval.splitter=time_ordered", "crossval.folds=2"]
     alone = open_folds(line, Path("alone"), settings)
     run_folds(alone)
@@ -124,7 +124,7 @@ def test_folds_that_have_learned_different_things_have_no_export(line):
 
 
 def test_values_of_several_models_become_one():
-    """Two of three say class 1; the mean of the probabilities says 0."""
+    """Two of three models predict class 1. The mean of the probabilities predicts 0."""
     models = [(0.45, 1, 5), (0.45, 1, 7), (0.9, 0, 7)]
     found = averaged(
         [

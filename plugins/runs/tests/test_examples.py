@@ -1,4 +1,4 @@
-"""The examples that are a file alone."""
+"""Tests of the examples that consist of one file."""
 
 from pathlib import Path
 
@@ -38,7 +38,7 @@ def test_trains_from_a_file_alone(tmp_path, name, steps, accuracy):
 @pytest.mark.plugins
 @pytest.mark.libraries
 def test_folds_of_a_table_become_one_export(tmp_path):
-    """Labels are words: they are split, learned and given back."""
+    """The labels are words, which are split, learned and returned."""
     file = tmp_path / "iris.toml"
     columns = ["sepal_length", "sepal_width", "petal_length", "petal_width"]
     serving = "".join(f'{name} = {{ shape = [-1], dtype = "float32" }}\n' for name in columns)

@@ -1,4 +1,4 @@
-"""The next command that a command names can be pasted into a shell, also where a path has a blank in it."""
+"""Tests that the next command in a message can be pasted into a shell, even if a path contains a space."""
 
 import shlex
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""`config show` and `plugins policy` say the same of plugins, each with its origin: one resolver."""
+"""Tests that `config show` and `plugins policy` report the same plugins and origins, from one resolver."""
 
 import json
 import tomllib
@@ -21,7 +21,7 @@ head.binary_class = "acme-heads"
 """
 
 
-#: The file says nothing of hooks that plugins add.
+#: A file without a setting for hooks that plugins add.
 WITHOUT = TOML.replace("default_hooks = false\n", "")
 
 

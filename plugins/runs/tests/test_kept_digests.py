@@ -1,4 +1,4 @@
-"""Digests of long files of results, which are parsed once."""
+"""Tests of the digests of long result files, which are parsed once."""
 
 import json
 import os
@@ -14,7 +14,7 @@ from estimator_runs.records.kept import KEPT, known_digests
 
 @pytest.fixture
 def path(tmp_path, monkeypatch):
-    """Results of 3,000 steps, an hour old; every length counts as long."""
+    """A file with the results of 3,000 steps, one hour old. Every length counts as long."""
     monkeypatch.setattr(kept, "LEAST_BYTES", 1)
     path = tmp_path / "metrics.jsonl"
     write(path, [5 - step / 1e4 for step in range(3_000)])
@@ -32,7 +32,7 @@ def write(path, losses, *, age=3_600):
 
 
 def parsed(monkeypatch):
-    """The files that are parsed from now on."""
+    """Returns a list that collects the files parsed from now on."""
     seen = []
 
     def see(path):
@@ -52,7 +52,7 @@ def test_a_long_file_is_parsed_once(path, monkeypatch):
 
 
 def test_a_list_of_runs_does_not_wait_for_the_disk(path, monkeypatch):
-    """Of a thousand runs it would wait a thousand times; what a power cut tears is made again."""
+    """A list of a thousand runs would wait a thousand times. A digest that a power failure tears is computed again."""
     flushed = []
     monkeypatch.setattr(os, "fsync", flushed.append)
     known_digests(path)

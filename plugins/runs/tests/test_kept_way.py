@@ -1,4 +1,4 @@
-"""The way that was measured is kept from the moment of the choice, so that no start changes it in mid-training."""
+"""Tests that the measured way of training is stored when it is chosen, so that no start changes it during training."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Files that include and override each other, settings of the command line, and the origin of each value."""
+"""Tests of files that include and override each other, settings of the command line, and the origin of each value."""
 
 import json
 import sys

@@ -1,4 +1,4 @@
-"""The page of many runs, in a browser."""
+"""Tests of the page of many runs in a browser."""
 
 import math
 import re
@@ -33,8 +33,8 @@ def test_a_browser_shows_fifty_runs(tmp_path, monkeypatch):
         [*common, "--enable-logging=stderr", "--dump-dom", page.as_uri()], capture_output=True, text=True, timeout=300
     )
     assert dom.returncode == 0, dom.stderr
-    assert "CONSOLE" not in dom.stderr  # a refused style or script would be told there
-    assert len(re.findall("<tr>", dom.stdout)) == 51 + 5  # runs, and four configurations beside the best one
+    assert "CONSOLE" not in dom.stderr  # a refused style or script would be reported there
+    assert len(re.findall("<tr>", dom.stdout)) == 51 + 5  # the runs, the best configuration and four others
     assert dom.stdout.count("<polyline") == 12
     assert "The best 12 of 50 runs are drawn." in dom.stdout
     picture = tmp_path / "runs.png"

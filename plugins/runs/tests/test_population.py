@@ -1,4 +1,4 @@
-"""Runs that are trained together: each as it is alone, resumed, refused."""
+"""Tests of runs that are trained together: each equals the run alone, resumed or refused."""
 
 import json
 import os
@@ -48,7 +48,7 @@ def model_fn(features, labels, mode, params):
 
 
 def inputs(seed, epochs=None, rows=36):
-    """Shuffled by the seed; a batch of 8 after four of them has 4 rows."""
+    """Returns an input in batches of 8 that the seed shuffles. With 36 rows, every fifth batch has 4 rows."""
     return ec.inputs.numpy_input_fn({"x": X[:rows]}, Y[:rows], batch_size=8, num_epochs=epochs, shuffle=True, seed=seed)
 
 
@@ -68,7 +68,7 @@ def alone(folder, number, steps, **how):
 
 
 def assert_same(one, other):
-    """Variables, slots and clock of the newest checkpoints, and the position of the input."""
+    """Checks variables, slots and clock of the newest checkpoints, and the position of the input."""
     found, expected = (read_checkpoint(latest_checkpoint(each.model_dir)) for each in (one, other))
     assert found.clock.tolist() == expected.clock.tolist()
     assert found.input == expected.input
@@ -116,7 +116,7 @@ def test_killed_between_two_checkpoints_it_goes_on(tmp_path, monkeypatch):
 
 @pytest.mark.slow
 def test_inputs_end_apart(tmp_path):
-    """One has five batches, the last of four rows, and the other one has four."""
+    """One input has five batches, the last of four rows, and the other input has four."""
     rows = [36, 32]
     members = [member(tmp_path / "both", n, input_fn=inputs(n, epochs=1, rows=rows[n])) for n in range(2)]
     population = Population(members)
@@ -129,7 +129,7 @@ def test_inputs_end_apart(tmp_path):
 
 @pytest.mark.parametrize("stop", [4, 5], ids=["at the last batch of one", "after its end"])
 def test_an_input_that_has_ended_stays_so_after_a_kill(tmp_path, stop):
-    """Another process does not begin it again, which a call of `Estimator.train` would do."""
+    """The second process does not start the input again, as a call of `Estimator.train` would do."""
     rows = [36, 32]  # five batches and four
 
     def population():
@@ -145,7 +145,7 @@ def test_a_run_whose_loss_is_not_finite_leaves_the_others(tmp_path):
     members = [member(tmp_path / "both", number, rate=rate) for number, rate in ((0, 0.01), (1, 1e30))]
     population = Population(members)
     population.train(30)
-    assert population.way in ("together", "together in fours", "apart")  # measured
+    assert population.way in ("together", "together in fours", "apart")  # the way was measured
     assert list(population.failed) == ["run 1"]
     assert population.step("run 1") == 0
     assert_same(members[0].estimator, alone(tmp_path / "alone", 0, 30, rate=0.01))
@@ -215,7 +215,7 @@ def test_the_command_trains_every_seed_with_all_values(line, capsys):
     assert said["trials"][0]["metrics"]["error"] == pytest.approx(expected, rel=1e-6)
     assert sorted(read_eval_metrics(Path("runs/line-population/trials/00003/eval"))) == [10, 20]
     capsys.readouterr()
-    assert main(["population", "line.toml", *VALUES]) == 0  # nothing is left to do
+    assert main(["population", "line.toml", *VALUES]) == 0  # all is done already
     assert "hparams.rate 0.3  error" in capsys.readouterr().out
     assert main(["runs", "list", "runs/line-population"]) == 0
     assert main(["reproduce", "runs/line-population/trials/00000"]) == 2
@@ -231,7 +231,7 @@ def test_a_trial_that_fails_is_told(line, capsys):
 
 
 def test_two_seeds_that_fail_have_no_deviation(line, capsys):
-    """NumPy warned, in the middle of the table."""
+    """NumPy once printed a warning in the middle of the table."""
     text = (
         line.read_text()
         .replace("[hparams]\nrate = 0.3", "[hparams]\nrate = 1e10")
@@ -243,7 +243,7 @@ def test_two_seeds_that_fail_have_no_deviation(line, capsys):
 
 
 def with_table(inner):
-    """A model that adds a table of numbers within a program of its own, or draws from a key that it holds."""
+    """Returns a model that adds a table of numbers within its own program, or draws from a key that it holds."""
 
     def table_model(features, labels, mode, params):
         spec = model_fn(features, labels, mode, {"rate": 0.01})
@@ -283,7 +283,7 @@ def test_a_run_that_catches_up_is_compared_with_the_others_first(tmp_path):
 
 
 def test_a_failed_run_stays_where_it_was(tmp_path):
-    """Its loss is not finite at one step only, and later calls do not train it on."""
+    """The loss is not finite at one step only. Later calls do not continue the training of the run."""
 
     def broken():
         for step in range(40):
@@ -341,7 +341,7 @@ def test_a_trial_whose_input_ends_is_evaluated_there_and_not_trained_on(line, ca
 
 
 def test_a_stop_within_an_evaluation_can_be_resumed(line, stopped_in_evaluations, capsys):
-    """As one within a training: the evaluation ends, and nothing is begun after it."""
+    """As after a stop within a training, the evaluation ends, and no further work begins."""
     with stopped_in_evaluations() as evaluated:
         assert main(["population", "line.toml"]) == 75
         assert evaluated == ["00000"]
@@ -396,7 +396,7 @@ def test_a_signal_saves_all_runs_where_they_stand(tmp_path, monkeypatch, place):
         if place == "_row" and len(calls) == 7:
             signal.raise_signal(signal.SIGTERM)
         if place == "save" and len(calls) == 1:
-            raise PreemptedError("interrupted")  # as a training call does that takes the signal
+            raise PreemptedError("interrupted")  # as a training call does that receives the signal
         return known(*given)
 
     monkeypatch.setattr(owner, place, signalled)
@@ -412,7 +412,7 @@ def test_a_signal_saves_all_runs_where_they_stand(tmp_path, monkeypatch, place):
 
 
 def waits(features, labels, mode, params):
-    """A step of some milliseconds, so that the host is ahead of the device."""
+    """Makes a step take some milliseconds, so that the host is ahead of the device."""
     spec = model_fn(features, labels, mode, params)
     table = jnp.full((256, 256), 1e-3) + 0 * jax.lax.stop_gradient(spec.loss)
     table = jax.lax.fori_loop(0, 50, lambda _, value: jnp.tanh(value @ value), table)
@@ -424,7 +424,7 @@ def waits(features, labels, mode, params):
     [*(pytest.param(way, 21, marks=pytest.mark.slow) for way in ("together", "apart")), ("together in fours", 24)],
 )
 def test_a_signal_of_a_long_training_waits_for_few_steps(tmp_path, monkeypatch, way, stands):
-    """Of four steps in one dispatch, the dispatch under way and the one that is drawn are still made."""
+    """With four steps per dispatch, the dispatch in progress and the one already drawn are completed."""
     equal = [inputs(number, rows=32) for number in range(2)]
     members = [member(tmp_path, n, model=waits, input_fn=equal[n], save_checkpoints_steps=10**6) for n in range(2)]
     population, made, under_way = Population(members, way=way), [], []
@@ -461,7 +461,10 @@ def test_a_signal_of_a_long_training_waits_for_few_steps(tmp_path, monkeypatch, 
 
 @pytest.mark.parametrize("rows", [36, 32])
 def test_several_steps_in_a_dispatch_are_the_steps_one_by_one(tmp_path, monkeypatch, rows):
-    """Also where batches of another shape, a save or the last step come in between; the losses are those of each."""
+    """This holds with batches of another shape, a save or the last step in between.
+
+    The losses are those of each step.
+    """
     told, save = {"together": {}, "together in fours": {}}, training.save
     members = {}
     for way, losses in told.items():

@@ -1,4 +1,4 @@
-"""An objective of one's own, pruned by Optuna at evaluations."""
+"""Tests of a custom objective that Optuna prunes at evaluations."""
 
 import types
 

@@ -1,4 +1,4 @@
-"""`estimator reproduce`: the same weights bit for bit, or the name of what differs."""
+"""Tests of `estimator reproduce`: it reaches the same weights bit for bit, or names the difference."""
 
 import contextlib
 import json
@@ -30,7 +30,7 @@ RECORD = "acme_scale.py,sha256=HASH,20\nacme_scale-VERSION.dist-info/METADATA,sh
 
 
 def write_package(site, version="1.0", scale="1.0", digest="a"):
-    """A package as an installer leaves it, with a number that the loss is multiplied by."""
+    """Writes a package as an installer would, with a number that multiplies the loss."""
     site.mkdir(exist_ok=True)
     (site / "acme_scale.py").write_text(f"SCALE = {scale}\n")
     for old in site.glob("*.dist-info/*"):
@@ -42,7 +42,7 @@ def write_package(site, version="1.0", scale="1.0", digest="a"):
 
 
 def write_all(folder):
-    """The program, its package and its data, as the run had them."""
+    """Writes the program, its package and its data, as they were for the run."""
     write_package(folder / "site")
     x = np.linspace(-1, 1, 32, dtype=np.float32)
     np.save(folder / "x.npy", x)
@@ -53,7 +53,7 @@ def write_all(folder):
 
 @pytest.fixture(scope="module")
 def ended(tmp_path_factory):
-    """A run that has ended, in a process of its own: of a program that uses a package and reads files."""
+    """A finished run in its own process, of a program that uses a package and reads files."""
     folder = tmp_path_factory.mktemp("reproduce")
     write_all(folder)
     path = os.pathsep.join([str(folder / "site"), os.environ.get("PYTHONPATH", "")])
@@ -66,7 +66,7 @@ def ended(tmp_path_factory):
 
 @pytest.fixture
 def run(ended, monkeypatch):
-    """Its model_dir; everything else is as it was."""
+    """The model_dir of the finished run. Everything else is restored."""
     write_all(ended)
     shutil.rmtree(ended / "run-reproduced", ignore_errors=True)
     monkeypatch.chdir(ended)
@@ -191,7 +191,7 @@ def test_a_file_is_not_taken_for_a_directory(run, capfd):
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, -signal.SIGTERM), (signal.SIGINT, -signal.SIGINT)])
 def test_the_second_run_ends_with_the_command(number, code):
-    """It went on alone, and wrote into a directory that the next start was told to remove."""
+    """It once continued alone, and wrote into a directory that the next start told the user to remove."""
     program = [sys.executable, "-c", "import time; print('runs', flush=True); time.sleep(600)"]
     text = (
         "import os, signal; signal.signal(signal.SIGINT, signal.default_int_handler)\n"  # it may be ignored here
@@ -206,7 +206,7 @@ def test_the_second_run_ends_with_the_command(number, code):
 
 
 def test_uv_ends_with_the_command(tmp_path):
-    """It built on in a directory that the next start was told to remove."""
+    """uv once continued to build in a directory that the next start told the user to remove."""
     uv, pipe = tmp_path / "uv", tmp_path / "pipe"
     os.mkfifo(pipe)
     uv.write_text(f"#!/bin/sh\nexec 3> {pipe}\necho $$ >&3\nexec sleep 600\n")
@@ -231,7 +231,7 @@ def test_uv_ends_with_the_command(tmp_path):
 
 @pytest.mark.slow
 def test_a_run_that_was_stopped_is_run_again_up_to_its_newest_checkpoint(run, capfd):
-    """The record of a run of 1,000 steps that was stopped at step 20."""
+    """The record is of a run of 1,000 steps that was stopped at step 20."""
     words = ["--set", "train.max_steps=1000", "--set", "run_config.save_checkpoints_steps=1000"]
     (stopped,) = read_starts(run)
     command = {**stopped.capsule["command"], "words": [*stopped.capsule["command"]["words"], *words]}

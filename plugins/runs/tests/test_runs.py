@@ -1,4 +1,4 @@
-"""Many runs, read from what they left."""
+"""Tests of many runs, read from their files."""
 
 import json
 import os
@@ -19,7 +19,7 @@ from estimator_runs import differences, paired_bootstrap, read_run, read_runs
 
 
 def leave(path, losses, *, seed, rate, ended=True):
-    """Writes what a run leaves."""
+    """Writes the files of a run."""
     path = Path(path)
     path.mkdir(parents=True)
     record = {"run_config": {"tf_random_seed": seed, "model_dir": str(path)}, "hparams": {"rate": rate, "layers": [2]}}
@@ -88,7 +88,7 @@ def test_a_metric_that_is_not_finite_is_a_string_in_strict_json(runs, action, ca
 
 
 def test_what_a_configuration_file_says_differs_too(runs, capsys):
-    """Of runs of a file, and of trials as far as a sweep has chosen it. Nobody knows it of the others."""
+    """The settings of file runs are known, and those of trials that a sweep has chosen. The others are unknown."""
     told = {"hparams.rate": 0.3, "inputs.train.args.size": 32, "train.max_steps": 30, "jax.x": 1, "environment.A": "b"}
     for seed in (1, 2, 3):
         capsules = Path(f"runs/fast/{seed}/capsules")
@@ -109,7 +109,7 @@ def test_what_a_configuration_file_says_differs_too(runs, capsys):
         "train.args.size=64, rate=0.3",
         "train.args.size=None, rate=0.1",
     ]
-    (runs / "fast" / "1" / "capsules" / "a.json").write_text('{"flags": {}}')  # it says that there is none
+    (runs / "fast" / "1" / "capsules" / "a.json").write_text('{"flags": {}}')  # the flags are known to be empty
     Path("runs/more/1/trial.json").write_text("[")
     assert set(differences(read_runs([runs / "fast"]))) == {"inputs.train.args.size", "train.max_steps"}
     assert differences(read_runs([runs / "more"])) == {}
@@ -136,7 +136,7 @@ def test_a_metric_that_no_run_has_is_refused_with_those_there_are(runs):
     for words in (["list", "runs"], ["compare", "runs"]):
         assert main(["runs", *words, "--metric", "los"]) == 2
     leave("none", [], seed=1, rate=0.1)
-    assert main(["runs", "list", "none", "--metric", "los"]) == 0  # nobody knows yet what it will have
+    assert main(["runs", "list", "none", "--metric", "los"]) == 0  # its metrics are not known yet
 
 
 def test_the_bootstrap_needs_pairs_and_covers_the_mean():
@@ -185,7 +185,7 @@ def test_a_page_that_cannot_be_written_is_refused(runs, capsys):
 
 
 def test_several_runs_get_their_tags_at_once(runs, capsys):
-    """All below a directory, too; if one cannot be read, none gets a tag."""
+    """This includes all runs below a directory. If one run cannot be read, none is tagged."""
     assert main(["runs", "tag", "runs/slow", "runs/fast/1", "--tag", "good", "--tag", "old"]) == 0
     assert lines_of(capsys)[-1] == ["runs/fast/1:", "good,", "old"]
     assert [len(run.tags) for run in read_runs([runs])] == [2, 0, 0, 2, 2, 2]
@@ -316,7 +316,7 @@ def test_long_curves_are_thinned(tmp_path):
 
 
 def test_results_of_many_runs_are_not_kept_in_memory(tmp_path, capsys):
-    """Thirty runs of 3000 results each: what stays is a digest, not the 90,000 results."""
+    """Of thirty runs with 3000 results each, memory keeps a digest and not the 90,000 results."""
     for number in range(30):
         leave(tmp_path / str(number), [1.0], seed=number, rate=0.1)
         line = (tmp_path / str(number) / "eval" / "metrics.jsonl").read_text()
@@ -333,7 +333,7 @@ def test_results_of_many_runs_are_not_kept_in_memory(tmp_path, capsys):
 
 
 def test_a_long_run_is_read_in_little_memory(tmp_path):
-    """A file of 20,000 points, and the same with a line that another process tore: there the newest of a step wins."""
+    """A file of 20,000 points, also with a line that another process tore. Then the newest point of a step counts."""
     leave(tmp_path / "run", [1.0], seed=1, rate=0.1)
     path = tmp_path / "run" / "eval" / "metrics.jsonl"
     lines = [f'{{"global_step": {step}, "metrics": {{"loss": {5 - step / 1e5}}}}}\n' for step in range(20_000)]
@@ -400,7 +400,7 @@ def test_a_link_to_a_directory_above_is_not_followed(runs, tmp_path):
 
 
 def test_runs_that_links_lead_to_are_found_once(runs, tmp_path, capsys):
-    """A link may form a circle, lead nowhere, or name a run that is there already."""
+    """A link may form a circle, lead to a missing place, or name a run that was found already."""
     leave("big/run", [1.0], seed=1, rate=0.1)
     leave("big/more/deep", [1.0], seed=2, rate=0.1)
     for name, target in {
@@ -434,7 +434,7 @@ def test_a_run_that_several_places_name_counts_once(runs, capsys):
 
 @pytest.mark.parametrize("place", ["runs/slow", "runs/slow/2/eval", "runs/slow/2"])
 def test_a_directory_that_may_not_be_read_is_named(runs, place, monkeypatch, capsys):
-    """Root may read everything, so what the operating system would say is said here."""
+    """Root may read everything, so the test raises the error of the operating system itself."""
     stat, scandir, iterdir = Path.stat, os.scandir, Path.iterdir
 
     def checked(real, barred):

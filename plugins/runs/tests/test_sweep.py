@@ -1,4 +1,4 @@
-"""Sweeps: spaces, the same trials from one seed whoever is killed, pruning, results."""
+"""Tests of sweeps: spaces, the same trials from one seed after any kill, pruning, and results."""
 
 import json
 import logging
@@ -57,7 +57,7 @@ def line(tmp_path, monkeypatch):
 
 
 def told(search):
-    """Everything that a sweep has found, without times."""
+    """Returns the results of a sweep without times."""
     trials = search.shelf.study().get_trials(deepcopy=False)
     return [(one.number, one.state.name, one.values, one.params, one.intermediate_values) for one in trials]
 
@@ -102,7 +102,7 @@ def test_another_search_in_the_same_directory_is_refused(line):
 
 @pytest.mark.parametrize("workers", [pytest.param(1, marks=pytest.mark.slow), 2])
 def test_a_trial_knows_exactly_the_trials_before_it(line, workers):
-    """Workers that take turns in another order come to the same trials."""
+    """Workers that alternate in another order produce the same trials."""
     settings = [f"sweep.workers={workers}"]
     first, second = (open_search(line, Path(name), settings) for name in ("first", "second"))
     from estimator_runs.sweep import driving
@@ -116,7 +116,7 @@ def test_a_trial_knows_exactly_the_trials_before_it(line, workers):
 
 
 def test_a_process_of_a_job_works_by_itself(line, monkeypatch, capsys):
-    """On the cards that its launcher has told it, of those that it sees."""
+    """It uses the cards that its launcher has assigned to it, out of those that it sees."""
     told = {"COORDINATOR_ADDRESS": "nobody:1", "NUM_PROCESSES": "2", "PROCESS_ID": "1", "LOCAL_DEVICE_IDS": "1"}
     for name, value in told.items():
         monkeypatch.setenv(f"JAX_{name}", value)
@@ -148,10 +148,10 @@ def test_workers_of_a_machine_share_its_cards(tmp_path, cards, workers):
 
 
 def test_what_the_environment_says_of_cards_holds(monkeypatch):
-    """Of the cards and of their memory; the workers are processes with these variables."""
+    """This holds for the cards and for their memory. The workers are processes with these variables."""
     said = {"CUDA_VISIBLE_DEVICES": "GPU-a", "XLA_PYTHON_CLIENT_MEM_FRACTION": "0.3"}
     assert cards_of_worker(1, 2, said) == {"CUDA_VISIBLE_DEVICES": "GPU-a"}
-    assert cards_of_process((3,), said) == {}  # the scheduler has given it cards of its own
+    assert cards_of_process((3,), said) == {}  # the scheduler has assigned its own cards to it
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "4,5,6")
     seen = []
 
@@ -173,7 +173,7 @@ def test_what_the_environment_says_of_cards_holds(monkeypatch):
 @pytest.mark.slow
 @pytest.mark.plugins
 def test_a_launcher_starts_the_workers(line):
-    """The same trials as of two workers that take turns in one process."""
+    """The trials equal those of two workers that take turns in one process."""
     settings = ["sweep.workers=2"]
     alone = open_search(line, Path("alone"), settings)
     run_search(alone)
@@ -217,7 +217,10 @@ def test_a_trial_that_was_cut_short_goes_on_from_its_checkpoint(line, monkeypatc
 
 @pytest.mark.parametrize("at", [pytest.param(10, marks=pytest.mark.slow), 20])
 def test_a_stop_in_the_last_step_of_a_training_ends_the_sweep(line, stopped_late, at, capsys):
-    """Between the parts of a trial, and after it. Nothing is lost: started again it comes to the same trials."""
+    """The stop arrives between the parts of a trial, or after it.
+
+    After another start, the sweep has the same trials.
+    """
     whole = open_search(line, Path("whole"), ["sweep.trials=2"])
     run_search(whole)
     words = ["sweep", "line.toml", "--dir", "late", "--set", "sweep.trials=2"]
@@ -267,7 +270,7 @@ def test_a_hook_that_restores_the_best_weights_is_refused_where_a_trial_has_part
 
     with pytest.raises(ArgumentError, match=r"Restores has restore_best, .* Leave out one of the two"):
         program(4)
-    with pytest.raises(AttributeError):  # it went on to train
+    with pytest.raises(AttributeError):  # it continued to training
         program(8)
 
 
@@ -312,7 +315,7 @@ def test_the_storage_is_optunas(line):
 
 
 def test_one_program_serves_all_rates(line, tmp_path, caplog):
-    """The step takes the rate from the optimizer's state: further trials compile nothing."""
+    """The step reads the rate from the optimizer's state, so that further trials compile nothing."""
     code = Path("line_code.py")  # a program that no other test has compiled
     code.write_text(code.read_text().replace("loss = jnp.mean", "loss = 7.25 * jnp.mean"))
     counts = []
@@ -379,13 +382,16 @@ def test_workers_and_driver_killed_at_random_come_to_the_same_trials(line):
 
 
 def children_of(pid):
-    """The processes that a process has started."""
+    """Returns the child processes of a process."""
     listed = Path(f"/proc/{pid}/task/{pid}/children")
     return [int(word) for word in listed.read_text().split()] if listed.exists() else []
 
 
 def killed_ten_times(command, folder):
-    """Runs a sweep of 60 trials, killed after every five: in turn all, and one worker. Returns who was killed."""
+    """Runs a sweep of 60 trials.
+
+    After every five, kills all processes or one worker in turn. Returns what was killed.
+    """
     random, killed = np.random.default_rng(5), []
     driver = subprocess.Popen(command, start_new_session=True)
     try:
@@ -412,7 +418,7 @@ def killed_ten_times(command, folder):
 
 
 def steps_compiled(cache):
-    """The training programs in a compile cache."""
+    """Returns the training programs in a compile cache."""
     names = {path.name for path in cache.iterdir() if path.name.startswith("jit__step-")}
     return {name.removesuffix("-cache").removesuffix("-atime") for name in names}
 
@@ -422,11 +428,11 @@ def steps_compiled(cache):
 @pytest.mark.skipif(not Path("/proc/self/task").is_dir(), reason="children are found in /proc")
 @pytest.mark.parametrize("kind", ["line", pytest.param("digits", marks=[pytest.mark.plugins, pytest.mark.libraries])])
 def test_sixty_trials_are_killed_ten_times(line, tmp_path, monkeypatch, kind):
-    """Five times everything, five times one worker. One program is compiled for each shape."""
+    """Five kills end all processes, and five end one worker. One program is compiled for each shape."""
     settings, sizes = ["sweep.workers=2", "sweep.trials=60", "train.max_steps=10", "sweep.every_steps=5"], [8, 16]
     file = line
     if kind == "digits":
-        file, sizes = EXAMPLES / "digits_sweep.toml", [32, 64, 128]  # as the file says
+        file, sizes = EXAMPLES / "digits_sweep.toml", [32, 64, 128]  # the sizes in the file
         settings += ["run_config.default_hooks=false", "train.max_steps=20", "sweep.every_steps=10"]
     else:
         settings.append(f'sweep.space."inputs.train.args.batch_size".choices={sizes}')

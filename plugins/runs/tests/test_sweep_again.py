@@ -1,4 +1,4 @@
-"""A sweep that is started or looked at again: another configuration, other users, trainings that end by themselves."""
+"""Tests of a sweep that is started or shown again: other configurations, other users, trainings that end early."""
 
 import json
 from pathlib import Path
@@ -32,7 +32,7 @@ def line(tmp_path, monkeypatch):
 
 @pytest.fixture
 def of_another_user(monkeypatch):
-    """A directory in which this process may not write. The rights of files hold nobody up who is root."""
+    """Simulates a directory in which this process may not write, because file permissions do not restrict root."""
     opened = Path.open
 
     def forbidden(self, mode="r", *args, **kwargs):
@@ -45,7 +45,7 @@ def of_another_user(monkeypatch):
 
 
 def test_trials_of_another_configuration_are_refused(line, capsys):
-    """Trials of two plans cannot be compared, and the winner would be a run that nobody made."""
+    """Trials of two plans cannot be compared, and the winner would be a run that never happened."""
     words = ["sweep", "line.toml", "--dir", "here"]
     assert main([*words, "--set", "sweep.trials=1"]) == 0
     best = Path("here/best.toml").read_text()
@@ -55,7 +55,7 @@ def test_trials_of_another_configuration_are_refused(line, capsys):
         told = "here holds a sweep with another train.max_steps: train.max_steps was 20. Give another directory (--dir)"
         assert told in capsys.readouterr().err
     assert Path("here/best.toml").read_text() == best
-    line.write_text(line.read_text() + "[crossval]\nfolds = 3\n")  # no trial reads it
+    line.write_text(line.read_text() + "[crossval]\nfolds = 3\n")  # trials do not use it
     assert main([*words, "--set", "sweep.trials=2"]) == 0
 
 
@@ -132,7 +132,7 @@ def test_a_look_at_a_sweep_writes_nothing(line):
 
 @pytest.mark.parametrize(("rows", "steps"), [(96, [5, 10, 12]), (80, [5, 10])])
 def test_a_trial_ends_with_its_input(line, rows, steps, monkeypatch):
-    """As `estimator run` does: the input does not begin again for the next part, nor after a kill."""
+    """As in `estimator run`, the input does not start again for the next part, nor after a kill."""
     code = Path("line_code.py")
     code.write_text(f"{code.read_text().replace('-1, 1, 32', f'-1, 1, {rows}')}")
     line.write_text(line.read_text().replace("args = { batch_size = 8 }", "args = { batch_size = 8, epochs = 1 }"))
@@ -168,7 +168,7 @@ def test_a_training_input_without_batches_is_an_error_of_one_line(line, capsys):
 
 @pytest.mark.parametrize("code", ["other_code.py", "my code/other_code.py"])
 def test_the_winner_has_the_settings_of_its_trial(line, monkeypatch, code):
-    """From where the command was given, and with the types of the file."""
+    """Paths start from the directory of the command, and values have the types of the file."""
     Path(code).parent.mkdir(exist_ok=True)
     Path(code).write_text(Path("line_code.py").read_text().replace("3 * x + 1", "5 * x"))
     line.write_text(line.read_text().replace("rate = 0.3\n", 'rate = 0.3\nscale = 2.0\nnote = ""\n'))
@@ -204,7 +204,7 @@ def test_an_error_within_a_trial_names_the_trial_and_its_values(line):
 
 
 def test_a_line_of_the_command_names_the_trial_and_its_values(line, capsys):
-    """The note was not in the line that the command prints."""
+    """The command once printed the line without the note."""
     code = Path("line_code.py")
     words = "    raise ec.errors.ModelFnError('the rate is bad')\n"
     code.write_text(code.read_text().replace("    loss = ", f"{words}    loss = ", 1))

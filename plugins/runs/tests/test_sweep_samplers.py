@@ -1,4 +1,4 @@
-"""Samplers and pruners of Optuna that keep something in the study are in a sweep what they are in a loop of Optuna."""
+"""Tests that Optuna's samplers and pruners with state in the study work in a sweep as in a loop of Optuna."""
 
 import contextlib
 import importlib.util
@@ -34,15 +34,15 @@ def line(tmp_path, monkeypatch):
 
 
 def sampled(line, sampler, trials, workers=1, folder="here", backwards=False, failed=()):
-    """The plans of a sweep whose trials are not trained: each has its distance from 0.2 as the objective.
+    """Returns the plans of a sweep without training. The objective of each is its distance from 0.2.
 
     Args:
-        line: the file.
-        sampler: as TOML.
-        trials: how many.
-        workers: as the file would say.
-        folder: the directory.
-        backwards: whether trials that can run at once do so in the other order.
+        line: the path of the file.
+        sampler: the sampler, as TOML.
+        trials: the number of trials.
+        workers: the value of `workers` in the file.
+        folder: the directory of the sweep.
+        backwards: whether trials that can run at the same time run in reverse order.
         failed: the numbers of trials that fail.
     """
     search = open_search(line, Path(folder), [f"sweep.sampler={sampler}", f"sweep.workers={workers}"])
@@ -74,7 +74,7 @@ def test_a_grid_visits_each_point_once(line, workers):
 
 @pytest.mark.parametrize("workers", [1, 3])
 def test_a_sequence_continues_from_trial_to_trial(line, workers):
-    """The points of Sobol's sequence, after a first trial that is random, as in Optuna."""
+    """The points follow Sobol's sequence after a first random trial, as in Optuna."""
     study = optuna.create_study(sampler=optuna.samplers.QMCSampler(seed=1))
     space = {"hparams.rate": optuna.distributions.FloatDistribution(0.0, 0.5)}
     for _ in range(8):
@@ -116,7 +116,7 @@ def test_the_order_of_workers_says_nothing(line, sampler):
     ],
 )
 def test_pruners_that_compare_rungs_end_the_bad_trials(line, name, args, monkeypatch):
-    """As in a loop of Optuna whose trials have the same values. A trial that was killed ends as it would have ended."""
+    """The trials end as in a loop of Optuna with the same values. A killed trial ends as it would have ended."""
     curves = {number: {step: abs(number - 5) / step for step in (2, 4, 6, 8)} for number in range(10)}
     study = optuna.create_study(study_name="sweep", pruner=getattr(optuna.pruners, name)(**args))
     expected = []
@@ -170,7 +170,7 @@ def test_pruners_that_compare_rungs_end_the_bad_trials(line, name, args, monkeyp
     ],
 )
 def test_samplers_that_cannot_work_are_refused(line, sampler, told, monkeypatch):
-    """Before anything is written, with what to do."""
+    """They are refused before anything is written, and the message says what to do."""
     find = importlib.util.find_spec
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name == "torch" else find(name))
     with pytest.raises(ConfigurationError, match=r"sweep\.sampler: ") as caught:
