@@ -1,4 +1,4 @@
-"""One server of each kind for all tests that ask for it."""
+"""Starts one server of each kind for all tests that need it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def s3_address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, 
 
 @pytest.fixture
 def s3(s3_address: tuple[str, int], monkeypatch: pytest.MonkeyPatch) -> tuple[str, int]:
-    """The address; the environment leads to it, as it would to another store than Amazon's."""
+    """The address of the server. The environment points to it, as to any store other than Amazon's."""
     for name, value in emulators.S3_KEYS.items():
         monkeypatch.setenv(name, value)
     monkeypatch.setenv("AWS_ENDPOINT_URL", "http://{}:{}".format(*s3_address))
@@ -32,7 +32,7 @@ def azure_address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[st
 
 @pytest.fixture
 def azure(azure_address: tuple[str, int], monkeypatch: pytest.MonkeyPatch) -> tuple[str, int]:
-    """The address; the environment leads to it."""
+    """The address of the server, to which the environment points."""
     host, port = azure_address
     monkeypatch.setenv("AZURE_STORAGE_ACCOUNT_NAME", emulators.AZURITE_ACCOUNT)
     monkeypatch.setenv("AZURE_STORAGE_ACCOUNT_KEY", emulators.AZURITE_KEY)
@@ -48,6 +48,6 @@ def gcs_address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str,
 
 @pytest.fixture
 def gcs(gcs_address: tuple[str, int], monkeypatch: pytest.MonkeyPatch) -> tuple[str, int]:
-    """The address; the environment leads to it."""
+    """The address of the server, to which the environment points."""
     monkeypatch.setenv("STORAGE_EMULATOR_HOST", "http://{}:{}".format(*gcs_address))
     return gcs_address

@@ -1,6 +1,6 @@
 """Stores that run on this machine: moto for S3, azurite for Azure, Google's testbench for GCS.
 
-A test that needs one which is not here is skipped, and says what to install.
+A test that needs a missing emulator is skipped, and the reason names what to install.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from typing import Any
 import pytest
 
 BUCKET = "estimator-tests"
-#: Azurite's, printed in its documentation.
+#: The public credentials of Azurite, from its documentation.
 AZURITE_ACCOUNT = "devstoreaccount1"
 AZURITE_KEY = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw=="
 S3_KEYS = {
@@ -37,7 +37,7 @@ S3_KEYS = {
 
 
 def free_port() -> int:
-    """A port that nobody listens at."""
+    """Returns a free port."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         return listener.getsockname()[1]
 
@@ -46,7 +46,7 @@ def free_port() -> int:
 def running(
     command: list[str], port: int, folder: Path, *, cwd: str | None = None, env: Mapping[str, str] | None = None
 ) -> Generator[tuple[str, int]]:
-    """A server in a process group of its own, from when it listens until the block ends."""
+    """Runs a server in its own process group, from the time when it listens until the block ends."""
     with open(folder / "server.log", "wb") as log:
         process = subprocess.Popen(
             command, stdout=log, stderr=log, cwd=cwd, env={**os.environ, **(env or {})}, start_new_session=True
@@ -73,7 +73,7 @@ def running(
 
 @contextlib.contextmanager
 def s3_server(folder: Path) -> Generator[tuple[str, int]]:
-    """moto's, made to write one object after the other."""
+    """Runs the server of moto, which here performs one write at a time."""
     pytest.importorskip("moto", reason="S3 is tested with moto: pip install 'moto[server]'")
     port = free_port()
     command = [sys.executable, str(Path(__file__).with_name("moto_in_order.py")), str(port)]
@@ -82,13 +82,13 @@ def s3_server(folder: Path) -> Generator[tuple[str, int]]:
 
 
 def s3_client() -> Any:
-    """boto3's, for what lies in a bucket behind the back of a storage."""
+    """Returns the client of boto3, which accesses a bucket without the storage."""
     return pytest.importorskip("boto3", reason="tests look into S3 with boto3").client("s3")
 
 
 @contextlib.contextmanager
 def azure_server(folder: Path) -> Generator[tuple[str, int]]:
-    """Azurite's, of the folder AZURITE (where `npm install azurite` was run), or on the path."""
+    """Runs the server of Azurite, from the folder AZURITE (with `npm install azurite`) or from the path."""
     named = os.environ.get("AZURITE", "")
     found = shutil.which("azurite-blob", path=str(Path(named, "node_modules", ".bin")) if named else None)
     if found is None:
@@ -101,7 +101,7 @@ def azure_server(folder: Path) -> Generator[tuple[str, int]]:
 
 @contextlib.contextmanager
 def gcs_server(folder: Path) -> Generator[tuple[str, int]]:
-    """Google's testbench, of the folder STORAGE_TESTBENCH, in the environment STORAGE_TESTBENCH_PYTHON."""
+    """Runs Google's testbench from the folder STORAGE_TESTBENCH with the interpreter STORAGE_TESTBENCH_PYTHON."""
     pytest.importorskip("google.cloud.storage", reason="GCS needs google-cloud-storage: the extra gcs")
     bench, python = os.environ.get("STORAGE_TESTBENCH", ""), os.environ.get("STORAGE_TESTBENCH_PYTHON", "")
     if not (bench and python):
@@ -117,7 +117,7 @@ def gcs_server(folder: Path) -> Generator[tuple[str, int]]:
 
 
 def ask(url: str, method: str, *, body: bytes = b"", headers: Mapping[str, str] | None = None) -> bytes:
-    """One request; an answer of 404 or 409 is empty."""
+    """Sends one request. The result is empty for an answer of 404 or 409."""
     request = urllib.request.Request(url, data=body or None, method=method, headers=dict(headers or {}))
     try:
         with urllib.request.urlopen(request, timeout=30) as answer:
@@ -130,7 +130,7 @@ def ask(url: str, method: str, *, body: bytes = b"", headers: Mapping[str, str] 
 
 
 def azure_headers(method: str, path: str, query: Mapping[str, str]) -> dict[str, str]:
-    """The signature of a request without a body to azurite."""
+    """Returns the headers that sign a request without a body to azurite."""
     now = datetime.datetime.now(datetime.UTC).strftime("%a, %d %b %Y %H:%M:%S GMT")
     resource = "".join(f"\n{name}:{value}" for name, value in sorted(query.items()))
     text = f"{method}{chr(10) * 12}x-ms-date:{now}\nx-ms-version:2021-08-06\n/{AZURITE_ACCOUNT}{path}{resource}"

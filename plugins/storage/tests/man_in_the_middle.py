@@ -1,4 +1,4 @@
-"""A server in front of an emulator: it ignores conditions, as some stores and proxies do, or answers by a script."""
+"""A server in front of an emulator. It ignores conditions, as some stores and proxies do, or answers from a script."""
 
 from __future__ import annotations
 
@@ -12,13 +12,14 @@ _OF_THE_CONNECTION = ("connection", "transfer-encoding", "content-length", "date
 
 
 class Middle:
-    """What it does and has seen.
+    """The settings and the record of the server in the middle.
 
     Attributes:
-        url: of the server.
-        script: answers for the next requests, (status, code, message); None passes the request on, as an empty script.
-        seen: method and path of each request.
-        is_deaf: whether the condition of a request is left out.
+        url: the URL of the server.
+        script: the answers to the next requests, as (status, code, message). None or an empty script forwards the
+            request.
+        seen: the method and path of each request.
+        is_deaf: whether the condition of a request is removed.
     """
 
     def __init__(self) -> None:
@@ -30,7 +31,7 @@ class Middle:
 
 @contextlib.contextmanager
 def man_in_the_middle(server: tuple[str, int]) -> Generator[Middle]:
-    """In front of a server of S3."""
+    """Runs a server in front of an S3 server."""
     middle = Middle()
 
     class Handler(BaseHTTPRequestHandler):

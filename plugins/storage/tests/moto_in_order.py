@@ -1,7 +1,7 @@
-"""moto's server of S3, with one write at a time: `python moto_in_order.py PORT`.
+"""The S3 server of moto, with one write at a time: `python moto_in_order.py PORT`.
 
-moto looks whether a key is there and then writes it, in two steps: now and then two of 16 conditional writes at once
-are accepted. S3 does both in one step, and so does this.
+moto checks whether a key exists and then writes it, in two steps. It sometimes accepts two of 16 concurrent conditional
+writes. S3 does both in one step, and so does this server.
 """
 
 from __future__ import annotations

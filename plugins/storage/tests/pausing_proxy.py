@@ -1,4 +1,4 @@
-"""A proxy in front of an emulator that holds what passes, in either direction, as a network does that pauses."""
+"""A proxy in front of an emulator that holds bytes in either direction, as a network does that pauses."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from collections.abc import Generator
 
 
 class PausingProxy:
-    """Passes bytes on, unless it holds them. Its methods may be called from any thread.
+    """Forwards bytes unless it holds them. Its methods may be called from any thread.
 
     Args:
-        server: address of the emulator.
+        server: the address of the emulator.
 
     Attributes:
-        url: of the proxy.
+        url: the URL of the proxy.
         held: set as soon as bytes have been held since the last call of `hold`.
     """
 
@@ -34,13 +34,13 @@ class PausingProxy:
         self._call(self._open[direction].clear)
 
     def release(self) -> None:
-        """Passes on what was held, and everything after it."""
+        """Forwards the held bytes, and everything after them."""
         for one in self._open.values():
             self._call(one.set)
 
     @contextlib.contextmanager
     def running(self) -> Generator[None]:
-        """Listens within."""
+        """Listens during the block."""
         asyncio_server = asyncio.run_coroutine_threadsafe(self._listen(), self._loop)
         thread = threading.Thread(target=self._loop.run_forever)
         thread.start()

@@ -1,4 +1,4 @@
-"""A run on an object store: trained in two parts, evaluated and used for predictions, as one on disk."""
+"""A run on an object store: trained in two parts, evaluated and used for predictions, as on disk."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def estimator(location: str) -> ec.Estimator:
 
 
 def check_all_verbs(url: str, directory: str) -> None:
-    """Trains in two parts at the URL and in a directory, and compares everything that comes of it."""
+    """Trains in two parts at the URL and in a directory, and compares all results."""
     here, there = estimator(directory), estimator(url)
     for run in (here, there):
         spec = ec.EvalSpec(held_out, steps=None, throttle_secs=0, start_delay_secs=0)
@@ -62,7 +62,7 @@ def check_all_verbs(url: str, directory: str) -> None:
 
 
 def _forget_working_copies() -> None:
-    """As a new process has none."""
+    """Removes the working copies, because a new process has none."""
     from estimator_core import _model_dir
 
     _model_dir._copies.clear()  # pyright: ignore[reportPrivateUsage]

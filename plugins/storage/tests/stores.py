@@ -1,4 +1,4 @@
-"""What the suites of the three stores share: a bucket of its own for each location, with something beside the root."""
+"""The parts that the suites of the three stores share: a bucket for each location, with an object next to the root."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ BESIDE = ("team/run", "team/run 10/x", "other")
 
 
 class StoreSuite(StorageSuite):
-    """The suite, with buckets made and removed behind the back of the storage."""
+    """The suite, with buckets that are made and removed without the storage."""
 
-    many = 1_200  # more than a page of any of these stores
+    many = 1_200  # more than one page of any of these stores
     scheme = ""
     address = ("", 0)
 

@@ -1,4 +1,4 @@
-"""What a store answers, as errors of the core: which one, what it says, and how often it was asked."""
+"""Tests of the errors for a store's answers: their class, their message, and the number of requests."""
 
 from datetime import timedelta
 
@@ -59,7 +59,7 @@ def test_throttling_and_faults_of_the_server_are_waited_out(storage, middle, cal
 
 
 def test_the_time_ends_the_tries_and_not_their_number(middle, monkeypatch, tmp_path):
-    """A store that is away for a minute ends nothing, however short the pauses were drawn."""
+    """A store that is away for a minute does not end a run, however short the random pauses are."""
     soon = timedelta(milliseconds=1)
     monkeypatch.setitem(over_obstore.RETRIES["backoff"], "init_backoff", soon)
     monkeypatch.setitem(over_obstore.RETRIES["backoff"], "max_backoff", soon)
@@ -79,7 +79,7 @@ def test_a_conditional_write_is_tried_once(storage, middle, answer):
 
 
 def test_a_conflict_with_another_writer_is_asked_again(storage, middle):
-    """S3 says 409 while another conditional write of the key is at work: nothing is decided yet."""
+    """S3 answers 409 while another conditional write of the key is in progress, so the outcome is still open."""
     conflict = (
         409,
         "ConditionalRequestConflict",
@@ -120,7 +120,7 @@ DENIED = "User: arn:aws:iam::1:user/u is not authorized to perform: s3:PutObject
     ],
 )  # fmt: skip
 def test_a_refusal_says_what_is_missing(middle, monkeypatch, tmp_path, call, answer, error, text):
-    monkeypatch.setattr(over_obstore, "RETRIES", over_obstore.ONCE)  # 507 is asked again, as any fault of a server
+    monkeypatch.setattr(over_obstore, "RETRIES", over_obstore.ONCE)  # 507 is retried, as any fault of a server
     storage = open_s3(f"s3://{BUCKET}/{tmp_path.name}", options={"s3_endpoint": middle.url})
     calls = {**CALLS, "put_new": lambda storage: storage.put_new("new", b"x")}
     middle.script += [answer]

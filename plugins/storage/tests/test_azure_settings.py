@@ -1,4 +1,4 @@
-"""Which account of Azure, by which of its names."""
+"""Tests of the choice of an Azure account from its different names."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Azure keeps the contract of storages: obstore against azurite."""
+"""Azure keeps the contract of storages, with obstore against azurite."""
 
 import pytest
 

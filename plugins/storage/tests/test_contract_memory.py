@@ -1,4 +1,4 @@
-"""What a data contract learned is in the checkpoint, also where the checkpoint is named by a URL."""
+"""Tests that the values a data contract learned are in the checkpoint, also if a URL names the checkpoint."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -12,13 +12,16 @@ from plugins.storage.tests import runs
 
 
 def learned(memory: Path) -> Any:
-    """The factor in a checkpoint. A contract may open any file of its memory, so that is on this machine."""
+    """Returns the factor in a checkpoint.
+
+    A contract may open any file of its memory, so the memory is on this machine.
+    """
     assert memory.is_dir(), f"{memory} is not a directory of this machine"
     return ec.load_variables(memory, ["by"])["by"]
 
 
 class Scaled:
-    """Labels are doubled, if the checkpoint that is named holds a 2."""
+    """Doubles the labels if the checkpoint holds a 2."""
 
     def open(self, source: Any, *, mode: str, memory: Path, check: bool) -> tuple[Any, Callable[[Any], Any] | None]:
         if mode == ec.ModeKeys.TRAIN:

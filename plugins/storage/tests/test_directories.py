@@ -1,4 +1,4 @@
-"""Directories between this machine and a storage: whole, or not at all."""
+"""Tests of directories that move between this machine and a storage completely or not at all."""
 
 import os
 from pathlib import Path

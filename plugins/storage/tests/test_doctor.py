@@ -1,4 +1,4 @@
-"""The doctor finds each fault that would let two runs destroy each other's work, and passes what is sound."""
+"""Tests that the doctor finds each fault that would let two runs destroy each other's work, and passes sound stores."""
 
 import json
 import time
@@ -29,7 +29,7 @@ class RefusesAndWrites(LocalStorage):
 
 
 class SendsTwice(LocalStorage):
-    """As a proxy that repeats requests."""
+    """Acts as a proxy that repeats requests."""
 
     def put_new(self, key, data):
         super().put_new(key, data)
@@ -37,7 +37,7 @@ class SendsTwice(LocalStorage):
 
 
 class LooksThenWrites(LocalStorage):
-    """Sound alone, and not among several: it looks whether the object is there, and then writes it."""
+    """Works for one writer but not for several: it checks whether the object exists, and then writes it."""
 
     def put_new(self, key, data):
         if [entry for entry in self.list(key.rpartition("/")[0]) if entry.key == key]:

@@ -1,4 +1,4 @@
-"""Files that a URL names by a pattern: the same as at a path."""
+"""Tests of files that a URL with a pattern names: they equal those at a path."""
 
 import glob
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""A package that may not load reads and writes nothing at a URL, `file://` included."""
+"""Tests that a blocked package reads and writes nothing at a URL, including `file://`."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def test_a_blocked_package_touches_no_url(folder: Path, call: Callable[[str, Plu
 
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """The URL of a model_dir that this process has trained in, and so has a working copy of."""
+    """The URL of a model_dir in which this process has trained, so that a working copy exists."""
     url = f"file://{tmp_path_factory.mktemp('store')}/model"
     tiny_estimator(url).train(tiny_input_fn(), steps=1)
     return url

@@ -1,4 +1,4 @@
-"""GCS keeps the contract of storages: google-cloud-storage against Google's testbench."""
+"""GCS keeps the contract of storages, with google-cloud-storage against Google's testbench."""
 
 import pytest
 

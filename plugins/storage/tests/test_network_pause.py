@@ -1,4 +1,4 @@
-"""The network of a writer pauses while another run takes over: afterwards it is refused, and the other one named."""
+"""Tests of a writer whose network pauses while another run takes over: it is refused, and the error names the other."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ PAUSES = int(os.environ.get("FAULT_PAUSES", "100"))
 
 @pytest.fixture
 def proxy(s3: tuple[str, int]) -> Iterator[PausingProxy]:
-    """In front of moto, with an empty bucket."""
+    """Runs a proxy in front of moto, with an empty bucket."""
     emulators.s3_client().create_bucket(Bucket="pauses")
     proxy = PausingProxy(s3)
     with proxy.running():
@@ -37,7 +37,7 @@ def proxy(s3: tuple[str, int]) -> Iterator[PausingProxy]:
 
 
 def opened(url: str, endpoint: str) -> Storage:
-    """The storage over a network of its own."""
+    """Opens the storage with its own network."""
     return open_storage(url, Plugins(options={"estimator-storage": {"s3_endpoint": endpoint}}))
 
 
@@ -53,7 +53,7 @@ class Writer(threading.Thread):
 
     Attributes:
         acknowledged: the steps whose commits have returned.
-        error: what ended it.
+        error: the error that ended it.
     """
 
     def __init__(self, storage: Storage) -> None:
@@ -73,13 +73,13 @@ class Writer(threading.Thread):
 
 
 def commits(storage: Storage) -> list[tuple[int, int]]:
-    """Epoch and step of each commit, in the order of the journal."""
+    """Returns the epoch and step of each commit, in the order of the journal."""
     records = [decode(storage.get(entry.key), entry.key) for entry in storage.list("journal")]
     return [(record.epoch, one.step) for record in records for one in record.entries if isinstance(one, Saved)]
 
 
 def paused(proxy: PausingProxy, endpoint: str, moments: random.Random) -> str:
-    """One trial; returns what was held."""
+    """Runs one trial, and returns the direction that was held."""
     url = f"s3://pauses/{uuid.uuid4().hex}"
     direct, writer = opened(url, endpoint), Writer(opened(url, proxy.url))
     writer.start()
@@ -119,7 +119,7 @@ def test_many_pauses(proxy: PausingProxy, s3: tuple[str, int]) -> None:
 
 
 class Pauses(ec.Hook):
-    """Another run takes over while nothing of this one passes."""
+    """Makes another run take over while the network of this run is paused."""
 
     def __init__(self, proxy: PausingProxy, direct: Storage) -> None:
         self._proxy, self._direct = proxy, direct

@@ -1,4 +1,4 @@
-"""A model_dir is opened as it was written: through a URL, or at a path. And which URLs name a directory of here."""
+"""Tests that a model_dir must be opened as it was written: through a URL, or at a path. Some URLs are local."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def receiver() -> Callable[..., object]:
     return ec.export.build_raw_serving_input_receiver_fn({"x": ec.export.Feature((None, 3), "float32")})
 
 
-#: What a user may do with a model_dir, at a location and beside a directory for what comes of it.
+#: The operations on a model_dir at a location, each with a directory for its results.
 DOORS: dict[str, Callable[[str, Path], object]] = {
     "train": lambda where, beside: runs.estimator(where).train(runs.batches, steps=1),
     "train up to a step": lambda where, beside: runs.estimator(where).train(runs.batches, max_steps=9),
@@ -53,7 +53,7 @@ EVERY_DOOR = pytest.mark.parametrize(
 
 @pytest.fixture(scope="module")
 def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """One written at a path, and one written through a URL."""
+    """Makes one model_dir at a path, and one through a URL."""
     folder = tmp_path_factory.mktemp("written")
     runs.estimator(str(folder / "path")).train(runs.batches, max_steps=5)
     runs.estimator(f"file://{folder}/url").train(runs.batches, max_steps=5)
@@ -84,7 +84,7 @@ def test_one_of_a_url_is_not_opened_at_a_path(door: str, written: Path, tmp_path
     with pytest.raises(CheckpointError, match=rf"^{run} was written through a URL, .*Name it file://{run}\."):
         DOORS[door](str(run), tmp_path)
     assert files(run) == before
-    DOORS[door](f"file://{run}", tmp_path)  # what the message says works, for a copy too
+    DOORS[door](f"file://{run}", tmp_path)  # the advice of the message works, for a copy too
 
 
 @pytest.mark.parametrize("command", ["audit", "checkpoints"])
@@ -136,7 +136,10 @@ def test_forms_of_a_url_of_this_machine(form: str, tmp_path: Path, monkeypatch: 
 
 @pytest.mark.plugins
 def test_a_url_that_lost_a_slash_is_no_directory_of_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """`Path` turns `s3://bucket` into `s3:/bucket`. Taken for a directory, a run goes with its disk."""
+    """`Path` turns `s3://bucket` into `s3:/bucket`.
+
+    As a local directory, the run would be lost with the disk of the machine.
+    """
     work = tmp_path / "work"
     work.mkdir()
     monkeypatch.chdir(work)
@@ -204,7 +207,7 @@ def test_checkpoints_are_named_by_their_urls(written: Path) -> None:
     assert ec.load_variables(f"{url}/checkpoints/5").keys() == {"weights"}
 
 
-#: What reads at a URL, where nothing is.
+#: Functions that read at a URL where nothing exists.
 READERS: dict[str, Callable[[str], object]] = {
     "latest_checkpoint": ec.latest_checkpoint,
     "all_checkpoints": all_checkpoints,

@@ -1,4 +1,4 @@
-"""S3 keeps the contract of storages: obstore against moto."""
+"""S3 keeps the contract of storages, with obstore against moto."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Where stores are and who asks them: URLs, options, environment, profiles; and nothing imported before its time."""
+"""Tests of the settings of stores: URLs, options, environment and profiles. Nothing is imported too early."""
 
 import subprocess
 import sys
@@ -101,7 +101,7 @@ def test_the_command_line_has_the_option_too(s3, monkeypatch, capsys):
 
 @pytest.fixture
 def profile(s3, tmp_path, monkeypatch):
-    """Credentials in the file of AWS and nowhere else."""
+    """Writes credentials only into the file of AWS."""
     emulators.s3_client().create_bucket(Bucket="by-profile")
     for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
         monkeypatch.delenv(name)

@@ -1,4 +1,4 @@
-"""Large transfers: what is asked for together, what is handed over in pieces, and what is logged."""
+"""Tests of large transfers: combined requests, transfers in pieces, and log lines."""
 
 import logging
 

@@ -1,8 +1,8 @@
-"""One process of a run whose model_dir is a URL; kills itself at a call of the storage.
+"""One process of a run whose model_dir is a URL. It kills itself at a call of the storage.
 
     python -m plugins.storage.tests.remote.child URL MAX_STEPS [KILL_AT]
 
-KILL_AT: SIGKILL comes before the writing call KILL_AT / 2 where it is even, and after it where it is odd.
+SIGKILL comes before the writing call KILL_AT / 2 if KILL_AT is even, and after it if KILL_AT is odd.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from plugins.storage.tests.remote.linear import batches, held_out, model_fn
 
 
 def kill_at(number: int, kind: type) -> None:
-    """Lets the process die at a writing call of a kind of storage."""
+    """Makes the process kill itself at a writing call of a storage class."""
     calls = -1
 
     def wrapped(original):

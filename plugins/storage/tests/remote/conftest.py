@@ -12,25 +12,25 @@ from plugins.storage.tests.remote import shelves
 
 @pytest.fixture
 def url(tmp_path: Path) -> str:
-    """Of an empty model_dir."""
+    """The URL of an empty model_dir."""
     return f"{shelves.PREFIX}{tmp_path / 'shelf' / 'run'}"
 
 
 @pytest.fixture(scope="module")
 def module_plugins() -> Plugins:
-    """Brings the scheme, and an export format."""
+    """Plugins with the URL scheme and an export format."""
     return Plugins(only=["estimator-storage"], extra=[shelves, array_format])
 
 
 @pytest.fixture
 def plugins(module_plugins: Plugins) -> Plugins:
-    """The same."""
+    """The plugins of the module."""
     return module_plugins
 
 
 @pytest.fixture
 def forget(monkeypatch: pytest.MonkeyPatch):
-    """Drops the working copies, as a new process has none."""
+    """Removes the working copies, because a new process has none."""
 
     def forget() -> None:
         _model_dir._copies.clear()  # pyright: ignore[reportPrivateUsage]

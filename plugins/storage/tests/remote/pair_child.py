@@ -1,10 +1,11 @@
-"""One of the processes of a run whose model_dir is a URL, each in a folder of its own.
+"""One of the processes of a run whose model_dir is a URL, each with its own folder.
 
     python -m plugins.storage.tests.remote.pair_child SETTINGS_JSON
 
-Settings: url, folder (of this test), steps; and what happens: `die`, one of "sent" (before the record of step 10),
-"written" (in a save, with its pack in the store) and "ended" (before the end is recorded), `who` does; `rival`: the
-step at which another run takes over; `stops`: early, when the loss of `held_out` has not grown for 10 steps.
+The settings are url, folder (of this test) and steps, and what happens. `die` is "sent" (before the record of step 10),
+"written" (in a save, with its pack in the store) or "ended" (before the end is recorded). `who` is the process that
+dies. `rival` is the step at which another run takes over. `stops` stops the run early when the loss of `held_out` has
+not grown for 10 steps.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ ROWS = 1 << 14
 
 
 def main(settings: dict[str, Any]) -> None:
-    """Trains, evaluates and predicts; writes what came of it to the folder."""
+    """Trains, evaluates and predicts, and writes the results to the folder."""
     own = Path(settings["folder"], f"host-{INDEX}")
     own.mkdir(exist_ok=True)
     tempfile.tempdir = str(own)
@@ -83,7 +84,7 @@ def main(settings: dict[str, Any]) -> None:
 
 
 def model_fn(features: Any, labels: Any, mode: str) -> Any:
-    """A table that is divided over the processes, and Adam's slots."""
+    """A table that is divided over the processes, with the slots of Adam."""
     import jax.numpy as jnp
     import optax
 
@@ -96,7 +97,7 @@ def model_fn(features: Any, labels: Any, mode: str) -> Any:
 
 
 def inputs(rows: int, *, once: bool = False) -> Any:
-    """Batches of 16 examples in all processes together."""
+    """Returns batches of 16 examples over all processes."""
     import estimator_core as ec
 
     ids = np.random.default_rng(0).integers(0, ROWS, 64).astype(np.int32)
@@ -107,7 +108,7 @@ def inputs(rows: int, *, once: bool = False) -> Any:
 
 
 class Seen:
-    """Notes the steps, and the end as -1."""
+    """Records the steps, and the end as -1."""
 
     def __new__(cls, seen: list[int]) -> Any:
         import estimator_core as ec
@@ -152,7 +153,7 @@ def count_reads(kind: type) -> list[int]:
 
 
 def die(where: str) -> None:
-    """SIGKILL once a checkpoint of step 10, or this process's part of it, is in the store, and not recorded."""
+    """Sends SIGKILL when a checkpoint of step 10, or this process's part of it, is in the store but not recorded."""
     from estimator_core._journal.entries import Ended, Saved
     from estimator_core._journal.writer import Journal
     from estimator_storage.at_urls import WorkingCopy

@@ -1,4 +1,4 @@
-"""A plugin of the tests: `shelf:///path` is a directory of this machine, reached as an object store is."""
+"""A plugin of the tests. `shelf:///path` is a directory of this machine that is accessed like an object store."""
 
 from pathlib import Path
 
@@ -10,7 +10,7 @@ PREFIX = "shelf://"
 
 
 class Shelf(LocalStorage):
-    """Objects in a directory; the URL is that of the shelf."""
+    """A storage of objects in a directory, with the URL of the shelf."""
 
     def __init__(self, url: str, *, options: object = None) -> None:
         self._shelf_url = url

@@ -1,4 +1,4 @@
-"""Commands that read a model_dir at a URL: what differs from its journal is found, and checkpoints have URLs."""
+"""Tests of commands that read a model_dir at a URL: they find differences from its journal, and print URLs."""
 
 import json
 import shutil
@@ -18,7 +18,7 @@ from plugins.storage.tests.remote.test_kept_exports import run
 
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory, module_plugins):
-    """A shelf with checkpoints, evaluations and exports."""
+    """Makes a shelf with checkpoints, evaluations and exports."""
     directory = tmp_path_factory.mktemp("trained") / "run"
     run(f"{shelves.PREFIX}{directory}", module_plugins, 10)
     return directory
@@ -31,7 +31,7 @@ def url(trained, tmp_path):
 
 
 def audited(url, plugins, capsys):
-    """The kinds of what the command finds, and its exit status."""
+    """Returns the kinds of the command's findings, and its exit status."""
     with using_plugins(plugins):
         status = audit.run(Namespace(model_dir=url, repair=False, json=True))
     told = json.loads(capsys.readouterr().out)

@@ -1,4 +1,4 @@
-"""What a run at a URL leaves alone: runs below its model_dir, one that took its place, results of other processes."""
+"""Tests of what a run at a URL must not change: runs below its model_dir, a successor, results of other processes."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Checkpoints in an object store that are damaged: the one before is used, as on disk, and nothing else is lost."""
+"""Tests of damaged checkpoints in an object store: the previous one is used, as on disk, and nothing else is lost."""
 
 import shutil
 from pathlib import Path
@@ -44,7 +44,7 @@ DAMAGES = {
 
 @pytest.fixture(scope="module")
 def at_twenty(tmp_path_factory: pytest.TempPathFactory, module_plugins) -> np.ndarray:
-    """The weights of a run that nobody has disturbed."""
+    """The weights of an undisturbed run."""
     run = estimator(tmp_path_factory.mktemp("alone"), module_plugins)
     run.train(batches, max_steps=20)
     return weights(run)
@@ -100,7 +100,7 @@ def test_nothing_starts_from_scratch_where_all_are_damaged(url, plugins, forget)
 
 
 class Flips(Shelf):
-    """The first time that a large object is read, a bit arrives flipped."""
+    """Flips a bit the first time that a large object is read."""
 
     flipped: list[str] = []  # noqa: RUF012 - of the one test
 
@@ -123,7 +123,7 @@ def test_a_fault_of_the_way_costs_no_checkpoint(url, plugins, forget, monkeypatc
 
 
 class ReadOnly(Shelf):
-    """No lease can be written."""
+    """A storage in which no lease can be written."""
 
     refused: list[str] = []  # noqa: RUF012 - of the one test
 

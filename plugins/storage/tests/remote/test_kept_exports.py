@@ -1,4 +1,4 @@
-"""The exports of a model_dir in an object store: each once, however often what makes them is killed."""
+"""Tests of exports of a model_dir in an object store: each is made once, however often the exporter is killed."""
 
 import hashlib
 import itertools
@@ -15,11 +15,11 @@ from plugins.storage.tests.remote.linear import batches, held_out, model_fn
 from plugins.storage.tests.remote.shelves import Shelf
 
 KEPT = "estimator_storage.at_urls.kept_exports"
-NAMES = itertools.count(1_700_000_000)  # a process that was killed has not told its clock to the next one
+NAMES = itertools.count(1_700_000_000)  # a killed process cannot pass its clock to the next process
 
 
 class OfCheckpoint:
-    """An exporter of the weights of a checkpoint, which it exports once."""
+    """An exporter of the weights of a checkpoint. It exports each checkpoint once."""
 
     name = "latest"
 
@@ -41,7 +41,7 @@ class OfCheckpoint:
 
 
 def run(url, plugins, last=5, keep=None):
-    """Trains up to a step, with an export of each checkpoint; returns the path of the newest."""
+    """Trains up to a step, and exports each checkpoint. Returns the path of the newest export."""
     config = ec.RunConfig(model_dir=url, tf_random_seed=1, save_checkpoints_steps=5)
     estimator = ec.Estimator(model_fn, config=config, plugins=plugins)
     spec = ec.EvalSpec(held_out, exporters=[OfCheckpoint(keep)], start_delay_secs=0, throttle_secs=0)
@@ -50,13 +50,13 @@ def run(url, plugins, last=5, keep=None):
 
 
 def complete_in(url):
-    """The steps of the exports that a reader of the store finds, by their places."""
+    """Returns the steps of the exports that a reader of the store finds, by place."""
     keys = [entry.key for entry in Shelf(url).list("export") if entry.key.endswith("/manifest.json")]
     return {key.rpartition("/")[0]: json.loads(Shelf(url).get(key))["global_step"] for key in keys}
 
 
 class Killed(BaseException):
-    """As a kill: nothing is done any more."""
+    """Simulates a kill: no handler runs after it."""
 
 
 def killed(*args, **kwargs):
@@ -64,7 +64,7 @@ def killed(*args, **kwargs):
 
 
 def half_uploaded(storage, prefix, directory, *, last):
-    """A part of the files is uploaded, and not the one that makes them count."""
+    """Uploads only some of the files, without the file that makes them count."""
     assert last == "manifest.json"
     storage.put(f"{prefix}/weights", (directory / "weights").read_bytes())
     raise Killed
@@ -86,7 +86,7 @@ PAIRS = (
 
 @pytest.mark.parametrize("moments", PAIRS, ids="; ".join)
 def test_an_export_is_made_once_however_often_it_is_killed(url, plugins, forget, monkeypatch, moments):
-    """The export after the end: its process is killed, and so is the next one."""
+    """The process is killed during the export after the end, and so is the next process."""
     config = ec.RunConfig(model_dir=url, tf_random_seed=1, save_checkpoints_steps=5)
     ec.Estimator(model_fn, config=config, plugins=plugins).train(batches, max_steps=5)
     for moment in moments:

@@ -1,4 +1,4 @@
-"""A run whose model_dir is a URL is killed at a call of its storage, and so is its successor: nothing is lost."""
+"""Tests of a run at a URL that is killed at a call of its storage, as is its successor: nothing is lost."""
 
 import random
 import shutil
@@ -23,7 +23,7 @@ ROOT = Path(__file__).parents[4]
 
 
 def run(url, kill_at=None):
-    """One process; returns its status."""
+    """Runs one process, and returns its status."""
     arguments = [
         sys.executable,
         "-m",
@@ -38,7 +38,7 @@ def run(url, kill_at=None):
 
 
 def outcome(url, directory):
-    """What a run has come to: weights, results, points of the event files, kept checkpoints."""
+    """Returns the outcome of a run: weights, results, points of the event files, kept checkpoints."""
     storage = Shelf(url) if url.startswith(PREFIX) else open_storage(url)
     lineage = read_lineage(storage, whole=True)
     newest = lineage.newest
@@ -58,7 +58,7 @@ def outcome(url, directory):
 
 
 def results(storage, directory):
-    """The results of the evaluation, as plugins read them."""
+    """Returns the results of the evaluation, as plugins read them."""
     (directory / "eval").mkdir(exist_ok=True)
     (directory / "eval" / "metrics.jsonl").write_bytes(storage.get("eval/metrics.jsonl"))
     return {step: metrics["loss"] for step, metrics in read_eval_metrics(directory / "eval").items()}
@@ -79,7 +79,7 @@ def undisturbed(tmp_path_factory):
 
 
 def killed_in_pairs(directory, seed, undisturbed, url=None):
-    """Kills at two calls drawn from the seed: the second one in the process that recovers."""
+    """Kills two processes, at calls drawn from the seed. The second process is the one that recovers."""
     draw = random.Random(seed)
     return killed_at([draw.randrange(120), draw.randrange(120)], directory, undisturbed, url)
 

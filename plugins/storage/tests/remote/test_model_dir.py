@@ -1,4 +1,4 @@
-"""A model_dir in an object store: trained, resumed, evaluated and served as one on disk."""
+"""Tests of a model_dir in an object store: it is trained, resumed, evaluated and served as on disk."""
 
 import json
 import shutil
@@ -32,7 +32,7 @@ def weights(estimator):
 
 
 def wait_for_the_save_of_step_5(url):
-    """Five batches have been handed over, so the run gets there."""
+    """Waits for the save. The run reaches it, because it has received five batches."""
     while 5 not in read_lineage(Shelf(url)).saved:
         time.sleep(0.01)
 
@@ -57,7 +57,7 @@ def test_a_run_goes_on_where_another_process_ended_and_comes_to_the_same_as_on_d
 
 
 def copied(store: Path, target: Path) -> bool:
-    """Copies a store; False if a file of it was deleted meanwhile."""
+    """Copies a store. Returns False if a file was deleted during the copy."""
     shutil.rmtree(target, ignore_errors=True)
     try:
         shutil.copytree(store, target)
@@ -89,7 +89,7 @@ def test_a_run_that_was_killed_after_its_last_save_is_ended_without_a_step(url, 
     estimator(url, plugins).train(batches, max_steps=10, hooks=[Notes()])
     (tmp_path / "killed8").rename(tmp_path / "killed")
     assert read_lineage(Shelf(killed)).ended is None
-    for expected in ([("the rule says so", 7)], [8, 9, 10, ("reached step 10", 10)]):  # and then another call begins
+    for expected in ([("the rule says so", 7)], [8, 9, 10, ("reached step 10", 10)]):  # then another call begins
         forget()
         noted.clear()
         estimator(killed, plugins).train(batches, max_steps=10, hooks=[Notes()])
@@ -222,7 +222,7 @@ def test_event_files_of_an_earlier_process_stay(url, plugins, forget):
 
 
 class RetiresWhileItComes(Shelf):
-    """Another run retires the newest checkpoint when its files are here and its packs are to be leased."""
+    """Makes another run retire the newest checkpoint after its files arrived and before its packs are leased."""
 
     def put(self, key, data):
         newest = read_lineage(Shelf(self.url)).newest
@@ -243,7 +243,7 @@ def test_a_checkpoint_that_is_retired_before_its_packs_are_leased_is_not_taken(u
 
 
 class RemovesEventFiles(ec.Hook):
-    """Between two checkpoints, as a cleaner does."""
+    """Removes the event files between two checkpoints, as a cleanup job does."""
 
     def after_step(self, run, step, out):
         if step == 7:
@@ -266,7 +266,7 @@ def started_again(run, spec):
 
 
 def in_store(url):
-    """The event files of the evaluation, with how many bytes of each are there and how many count."""
+    """Returns the sizes of the evaluation's event files: the bytes in the store, and the bytes that count."""
     storage = Shelf(url)
     lineage = read_lineage(storage, whole=True)
     counted = {f"{told.directory}/{told.name}": told.size for told in lineage.segments}
@@ -302,7 +302,7 @@ class FinalArrays:
 
 
 def test_evaluations_killed_after_the_end_leave_nothing_in_the_store(url, plugins, forget, monkeypatch):
-    """Twice in a row; the kill comes before the record, or before what it counts is uploaded."""
+    """The process is killed twice in a row: before the record, or before the counted files are uploaded."""
     estimator(url, plugins).train(batches, max_steps=5)
     for module, name in (("working_copy", "observe"), ("beside", "upload_file")):
         forget()
@@ -321,7 +321,7 @@ def test_evaluations_killed_after_the_end_leave_nothing_in_the_store(url, plugin
 
 
 class Killed(BaseException):
-    """As a kill: nothing is done any more."""
+    """Simulates a kill: no handler runs after it."""
 
 
 def killed(*args, **kwargs):

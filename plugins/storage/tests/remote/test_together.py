@@ -1,4 +1,4 @@
-"""Several processes whose model_dir is a URL: each in a folder of its own, nothing shared but the store."""
+"""Tests of several processes whose model_dir is a URL. Each has its own folder, and they share only the store."""
 
 import json
 import os
@@ -21,14 +21,14 @@ from plugins.storage.tests.remote.shelves import PREFIX, Shelf
 
 pytestmark = pytest.mark.plugins  # estimator-cluster
 ROOT = Path(__file__).parents[4]
-#: The table and the two slots of Adam.
+#: The bytes of the table and the two slots of Adam.
 STATE_BYTES = 3 * ROWS * 4 * 4
 
 
 def run(
     folder: Path, count: int, steps: int = 20, *, url: str = "", **settings: Any
 ) -> "subprocess.CompletedProcess[str]":
-    """The run in so many processes; one of them has two devices, so that the numbers are the same."""
+    """Runs the given number of processes. A single process has two devices, so that the numbers are the same."""
     folder.mkdir(exist_ok=True)
     env = {
         **{name: value for name, value in os.environ.items() if name not in ("TF_CONFIG", "XLA_FLAGS")},
@@ -42,12 +42,12 @@ def run(
 
 
 def outcome(folder: Path, process: int = 0) -> dict[str, Any]:
-    """What a process saw."""
+    """Returns the values that a process saw."""
     return json.loads((folder / f"outcome-{process}.json").read_text())
 
 
 def table(folder: Path, url: str = "") -> bytes:
-    """The weights in the store."""
+    """Returns the weights in the store."""
     storage = open_storage(url) if url else Shelf(f"{PREFIX}{folder / 'store'}")
     saved = read_lineage(storage).newest
     assert saved is not None
@@ -59,7 +59,7 @@ def table(folder: Path, url: str = "") -> bytes:
 
 @pytest.fixture(scope="module")
 def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Twenty steps of two processes."""
+    """Runs two processes for twenty steps."""
     folder = tmp_path_factory.mktemp("two")
     done = run(folder, 2)
     assert done.returncode == 0, done.stdout
@@ -93,7 +93,7 @@ def test_the_chief_alone_may_ask_for_variables(undisturbed: Path) -> None:
 
 
 def goes_on(folder: Path, undisturbed: Path, count: int) -> None:
-    """The next run ends as the undisturbed one, bit for bit."""
+    """Checks that the next run ends like the undisturbed run, bit for bit."""
     done = run(folder, count)
     assert done.returncode == 0, done.stdout
     assert table(folder) == table(undisturbed)
@@ -120,7 +120,7 @@ def test_the_second_process_dies_in_a_save_and_two_go_on(tmp_path: Path, undistu
     assert "Process 1 of 2" in done.stdout
     assert max(read_lineage(Shelf(f"{PREFIX}{tmp_path / 'store'}")).saved) == 5
     goes_on(tmp_path, undisturbed, 2)
-    for process in (0, 1):  # of the state, its half
+    for process in (0, 1):  # its half of the state
         assert STATE_BYTES / 2 <= outcome(tmp_path, process)["read"] < 0.6 * STATE_BYTES
 
 

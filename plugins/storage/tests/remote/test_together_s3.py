@@ -1,4 +1,4 @@
-"""Two processes whose model_dir is in an emulated S3: they stop early, whoever is killed."""
+"""Tests of two processes whose model_dir is in an emulated S3: they stop early, after any kill."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from plugins.storage.tests import emulators
 from plugins.storage.tests.remote.test_together import outcome, run, table
 
 pytestmark = [pytest.mark.plugins, pytest.mark.slow, pytest.mark.timeout(0)]
-#: The loss is highest in the first evaluation, at step 5; the hook reads that of step 15 one step later.
+#: The loss is highest in the first evaluation, at step 5. The hook reads the loss of step 15 one step later.
 STOPS = 16
 
 
 @pytest.fixture(scope="module")
 def bucket(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The URL of a bucket, to which the environment leads."""
+    """The URL of a bucket, to which the environment points."""
     with emulators.s3_server(tmp_path_factory.mktemp("moto")) as address, pytest.MonkeyPatch.context() as patch:
         patch.setenv("AWS_EC2_METADATA_DISABLED", "true")
         for name, value in {**emulators.S3_KEYS, "AWS_ENDPOINT_URL": "http://{}:{}".format(*address)}.items():
@@ -30,7 +30,7 @@ def bucket(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 @pytest.fixture(scope="module")
 def undisturbed(bucket: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Two processes to the early stop."""
+    """Runs two processes until they stop early."""
     folder = tmp_path_factory.mktemp("two")
     done = run(folder, 2, 40, url=f"{bucket}/undisturbed", stops=True)
     assert done.returncode == 0, done.stdout
@@ -64,7 +64,7 @@ def test_a_killed_run_comes_to_the_same(
     assert done.returncode != 0, done.stdout
     killed = read_lineage(open_storage(url))
     assert max(killed.saved) == (STOPS if die == "ended" else 5)
-    assert killed.ended is None or killed.ended.failed  # a chief that is left records that another is lost
+    assert killed.ended is None or killed.ended.failed  # a chief that survives records the loss of another process
     done = run(tmp_path, then, 40, url=url, stops=True)
     assert done.returncode == 0, done.stdout
     assert table(tmp_path, url) == table(undisturbed, f"{bucket}/undisturbed")
