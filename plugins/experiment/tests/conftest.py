@@ -43,13 +43,13 @@ def train_input() -> Callable[..., Any]:
 
 @pytest.fixture
 def eval_input() -> Callable[..., Any]:
-    """One epoch in batches of 16: 16, 16 and 8 rows."""
+    """Returns one epoch in batches of 16, 16 and 8 rows."""
     return inputs(batch_size=16, num_epochs=1, shuffle=False)
 
 
 @pytest.fixture
 def make_estimator(tmp_path: Path) -> Callable[..., ec.Estimator]:
-    """Makes estimators of the linear model, in one model_dir unless told otherwise, without plugins' hooks."""
+    """Makes estimators of the linear model, by default in one model_dir, without the hooks of plugins."""
 
     def make(*, model_dir: Path | None = None, **config: Any) -> ec.Estimator:
         settings = {

@@ -1,4 +1,4 @@
-"""`estimator run`, `evaluate` and `export` of a model_dir at a URL: as with a path."""
+"""Tests of `estimator run`, `evaluate` and `export` for a model_dir at a URL: they work as with a path."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import estimator_core as ec
 from estimator_core.checkpoint import load_variables
 from estimator_core.cli import main
 
-pytestmark = pytest.mark.plugins  # the storage and the format are those of other packages
+pytestmark = pytest.mark.plugins  # other packages provide the storage and the format
 
 PROGRAM = """
 import jax.numpy as jnp, numpy as np, optax

@@ -1,4 +1,4 @@
-"""What BestExporter and early stopping may choose among: an evaluation at the step of a checkpoint is one of it."""
+"""Tests of the results for BestExporter and early stopping: an evaluation belongs to the checkpoint of its step."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import estimator_core as ec
 
 
 class Exporter:
-    """Notes the steps it exports."""
+    """Records the steps that it exports."""
 
     name = "e"
 

@@ -1,4 +1,4 @@
-"""Killed after its last save: every schedule and `estimator run` end what is left, without a further step."""
+"""Tests of a kill after the last save: every schedule and `estimator run` finish the rest without a further step."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def experiment_fn(run_config, hparams):
 
 
 class Notes(ec.Hook):
-    """Notes steps and ends; at the first end it copies the model_dir as a kill leaves it."""
+    """Records steps and ends. At the first end, it copies the model_dir in the state that a kill leaves."""
 
     def __init__(self, copy_to: Path) -> None:
         self.copy_to, self.noted = copy_to, list[Any]()
@@ -85,7 +85,7 @@ class Notes(ec.Hook):
 
 
 class Listens(ec.CheckpointListener):
-    """Notes the step of each end."""
+    """Records the step of each end."""
 
     def __init__(self) -> None:
         self.ends = list[int]()
@@ -127,7 +127,7 @@ def test_a_schedule_ends_what_is_left(
 
 
 class Copies(ec.Hook):
-    """Copies the model_dir as a kill leaves it, once a checkpoint is there."""
+    """Copies the model_dir in the state that a kill leaves, once it has a checkpoint."""
 
     def __init__(self, directory: Path, copy_to: Path, at: int, checkpoint: int) -> None:
         self.directory, self.copy_to, self.at, self.checkpoint = directory, copy_to, at, checkpoint

@@ -1,4 +1,4 @@
-"""`estimator evaluate`: checkpoints of a run, by slice."""
+"""Tests of `estimator evaluate`: it evaluates checkpoints of a run, by slice."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def test_every_checkpoint_by_slice_as_the_run_record_says(trained: Path, capsys:
     for found in results:
         rows = {json.dumps(row["slice"]): row for row in found["slices"]}
         assert rows['{"sign": "minus"}']["examples"] == 16
-        # The rate of the recorded run, 0.0, not that of the file: no label is moved.
+        # The rate of the recorded run is 0.0, not the rate in the file, so no label moves.
         assert rows['{"sign": "plus"}']["metrics"]["positive"] == 1.0
         assert rows['{"sign": "minus"}']["metrics"]["positive"] == 0.0
     lines = (trained / "eval_one_pass" / "metrics.jsonl").read_text().splitlines()
@@ -177,7 +177,7 @@ def test_the_program_of_a_run_is_that_of_the_directory_in_which_it_was_started(
     capsys.readouterr()
     assert main(["evaluate", "--model-dir", str(trained), "--json"]) == 0
     (found,) = json.loads(capsys.readouterr().out)
-    assert found["loss"] < 3  # 300 * x is far from every line that was learnt
+    assert found["loss"] < 3  # 300 * x is far from every learned line
     (tmp_path / "line.py").unlink()
     for command in ("evaluate", "export"):
         code: Any = main([command, "--model-dir", str(trained)])
@@ -223,7 +223,7 @@ def test_code_of_a_setting_is_that_of_the_directory_in_which_the_run_was_started
     capsys.readouterr()
     assert main(["evaluate", "--model-dir", str(tmp_path / "here"), "--json"]) == 0
     (found,) = json.loads(capsys.readouterr().out)
-    assert found["loss"] < 3  # 300 * x is far from every line that was learnt
+    assert found["loss"] < 3  # 300 * x is far from every learned line
 
 
 @pytest.mark.parametrize(
@@ -250,7 +250,7 @@ def test_settings_of_a_record_name_files_from_there(given: str, taken: str) -> N
 def test_hyperparameters_other_than_those_of_the_training_are_told(
     trained: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """As where the file of a sweep is given for one of its trials: the metrics are those of another model."""
+    """This happens if the file of a sweep is passed for one of its trials. The metrics are those of another model."""
     told = "here was trained with rate=0.0 and not 0.3. To take the values of the training, give them with --hparams."
     for words, warned in ((["line.py"], True), (["line.py", "--hparams", "rate=0.0"], False), ([], False)):
         caplog.clear()
@@ -261,7 +261,7 @@ def test_hyperparameters_other_than_those_of_the_training_are_told(
 def test_hyperparameters_that_json_does_not_hold_are_not_told_as_others(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """The record names a function with its place in memory, and NaN equals nothing."""
+    """The record names a function by its memory address, and NaN is unequal to every value."""
     monkeypatch.chdir(tmp_path)
     more = "dict(hparams.values(), layer=lambda x: x, limit=float('nan'), names={'a', 'b'})"
     text = PROGRAM.replace("params=hparams)", f"params={more})").replace("(params.rate", '(params["rate"]')
@@ -289,7 +289,7 @@ def test_an_export_of_a_configuration_file_is_told_what_it_lacks(
 def test_results_that_cannot_be_written_are_not_computed(
     trained: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """As in the run of another user."""
+    """The files belong to another user, for example."""
     import os
 
     from estimator_core import Estimator

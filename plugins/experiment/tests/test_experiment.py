@@ -1,4 +1,4 @@
-"""Experiment and its schedules: what is trained, evaluated and exported, and when."""
+"""Tests of Experiment and its schedules: what is trained, evaluated and exported, and when."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import estimator_core as ec
 
 
 class Exporter:
-    """Notes its calls."""
+    """Records its calls."""
 
     def __init__(self, name: str = "e") -> None:
         self.name, self.calls = name, []

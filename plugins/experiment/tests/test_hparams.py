@@ -1,4 +1,4 @@
-"""`HParams`: the behaviour of tf.contrib.training.HParams, with errors that say more."""
+"""Tests of `HParams`: it behaves like tf.contrib.training.HParams, with more informative errors."""
 
 import copy
 import json

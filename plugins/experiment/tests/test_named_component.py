@@ -1,4 +1,4 @@
-"""`estimator run --hook NAME(a=1) --exporter NAME(a=1)`: the arguments reach the component."""
+"""Tests that `estimator run --hook NAME(a=1) --exporter NAME(a=1)` passes the arguments to the component."""
 
 from pathlib import Path
 
@@ -91,7 +91,7 @@ def test_an_error_within_a_component_says_whose_it_is(tmp_path, monkeypatch):
 
 
 def test_an_error_of_the_house_within_a_component_says_whose_it_is(monkeypatch):
-    """A command prints the message alone, without notes."""
+    """A command prints only the message, without notes."""
 
     def fails():
         raise HookError("it needs a tracker.")

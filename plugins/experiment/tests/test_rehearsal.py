@@ -1,4 +1,4 @@
-"""Everything is checked before step 1: inputs, modes and exports, all faults at once, and nothing is written."""
+"""Tests of the checks before step 1: inputs, modes and exports are checked, and nothing is written."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from estimator_experiment.rehearsal import find_faults
 
 
 class FromReceiver:
-    """An exporter that only says what it would write."""
+    """An exporter that only reports what it would write."""
 
     def __init__(self, name: str, receiver: Any, format: str = "arrays") -> None:
         self.name, self._receiver, self._format = name, receiver, format
@@ -154,7 +154,7 @@ class Seen(ec.Hook):
 
 
 class Shared:
-    """An input that returns the iterator it keeps."""
+    """An input that always returns the same iterator."""
 
     def __init__(self, kept: Iterator[Any]) -> None:
         self.kept = kept
@@ -311,7 +311,7 @@ def test_a_dry_run_tells_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, c
 
 
 class AsItIs:
-    """A host transform, with which training notes what it sees of features."""
+    """A host transform. With it, training records the shapes of the features."""
 
     name, version = "as_it_is", 1
     files: Mapping[str, Path] = MappingProxyType({})
@@ -324,7 +324,7 @@ class AsItIs:
 
 
 class Fitted(ec.export.ServingInputReceiver):
-    """A receiver with as many places as training saw values, as that of tf.Examples is."""
+    """A receiver with as many places as training saw values, like the receiver of tf.Examples."""
 
     def fitted(self, places: Any) -> ec.export.ServingInputReceiver:
         return ec.export.ServingInputReceiver({"x": np.ones((1, places.get("x", 1)), np.float32)})
@@ -337,14 +337,17 @@ def test_a_receiver_fits_what_the_training_input_has(estimator: ec.Estimator) ->
     exporter = FromReceiver("any number", lambda: Fitted({"x": np.ones((1, 1), np.float32)}))
     evaluation = ec.EvalSpec(rows(**WEIGHT), exporters=exporter)
     assert find_faults(places, ec.TrainSpec(rows(**WEIGHT)), [evaluation]) == []
-    assert find_faults(estimator, ec.TrainSpec(rows(**WEIGHT)), [evaluation]) != []  # nothing notes it in a run
+    assert find_faults(estimator, ec.TrainSpec(rows(**WEIGHT)), [evaluation]) != []  # a run records no shapes
     assert not Path(estimator.model_dir).exists()
 
 
 def test_a_store_that_is_gone_is_left_to_the_run(
     estimator: ec.Estimator, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """A missing bucket was a traceback of this plugin, and then the error of the run. A dry run has no run after it."""
+    """A missing bucket once raised a traceback from this plugin, and then the error of the run.
+
+    A dry run has only the first.
+    """
 
     def gone(estimator: ec.Estimator) -> Any:
         raise StorageGoneError("s3://bucket/run: the bucket or container is not there.")

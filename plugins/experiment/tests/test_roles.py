@@ -1,4 +1,4 @@
-"""Who does what in a cluster of TF_CONFIG, where no schedule is named."""
+"""Tests of the roles in a cluster of TF_CONFIG if no schedule is named."""
 
 from __future__ import annotations
 

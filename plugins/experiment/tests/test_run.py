@@ -1,4 +1,4 @@
-"""`estimator run`: a file, its hyperparameters and settings, the report, and the dry run."""
+"""Tests of `estimator run`: a file, its hyperparameters and settings, the report, and the dry run."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def test_the_result_as_json(program: Path, capsys: pytest.CaptureFixture[str]) -
     assert Path(told["checkpoint"]).name == "4"
 
 
-@pytest.mark.plugins  # the storage is that of estimator-storage
+@pytest.mark.plugins  # estimator-storage provides the storage
 def test_a_run_at_a_url_continues_and_tells_the_url(program: Path, capsys: pytest.CaptureFixture[str]) -> None:
     url = f"file://{program.parent}/store/line"
     words = [str(program), "--model-dir", f"{url}/"]
@@ -192,7 +192,7 @@ def test_roles_are_set_from_the_shell(tmp_path, capsys):
 def test_a_program_that_is_loaded_again_adds_nothing_to_the_path(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Trials of a sweep load their program again and again; another path is looked through for plugins again."""
+    """Trials of a sweep load their program repeatedly, and each new path is searched for plugins."""
     monkeypatch.setattr(sys, "path", list(sys.path))
     (tmp_path / "again_code.py").write_text("import again_beside\n")
     (tmp_path / "again_beside.py").write_text("")
@@ -205,7 +205,7 @@ def test_a_program_that_is_loaded_again_adds_nothing_to_the_path(
 
 @pytest.mark.filterwarnings("ignore")
 def test_a_model_that_predicts_nothing_ends_well(program: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """All is trained and evaluated, and without a word about predictions in the program nothing else was asked for."""
+    """Training and evaluation are complete, and the program does not request predictions."""
     branch = '    if mode == ec.ModeKeys.PREDICT:\n        return ec.EstimatorSpec(mode, predictions={"y": y})\n'
     assert branch in program.read_text()
     program.write_text(program.read_text().replace(branch, ""))
@@ -221,7 +221,7 @@ def test_a_model_that_predicts_nothing_ends_well(program: Path, capsys: pytest.C
 def test_a_fault_that_is_not_of_the_model_stays_an_error_of_predict(
     program: Path, capsys: pytest.CaptureFixture[str], kind: str
 ) -> None:
-    """A strict plugin that failed in predict, or a damaged checkpoint, ended with exit code 0."""
+    """A strict plugin that failed in predict, or a damaged checkpoint, once ended with exit code 0."""
     branch = "    if mode == ec.ModeKeys.PREDICT:\n"
     program.write_text(program.read_text().replace(branch, f"{branch}        raise ec.errors.{kind}('it is down')\n"))
     assert main(["run", str(program)]) == (75 if kind == "PreemptedError" else 1)
@@ -233,7 +233,7 @@ def test_a_fault_that_is_not_of_the_model_stays_an_error_of_predict(
 def test_an_evaluation_input_that_is_used_up_shows_no_predictions(
     program: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """All is trained and evaluated: the report does not fail."""
+    """Training and evaluation are complete, so the report does not fail."""
     once = "_rows = iter(list(ec.inputs.numpy_input_fn(**inputs, num_epochs=1)()))\n    return ec.Experiment("
     text = program.read_text().replace("return ec.Experiment(", once)
     program.write_text(text.replace("ec.inputs.numpy_input_fn(**inputs, num_epochs=1),\n", "lambda: _rows,\n"))
@@ -244,7 +244,7 @@ def test_an_evaluation_input_that_is_used_up_shows_no_predictions(
 
 
 def test_a_run_whose_output_is_closed_ends_well(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As in `estimator run line.py >&-`, where Python has no standard output."""
+    """Python has no standard output in `estimator run line.py >&-`, for example."""
     monkeypatch.chdir(tmp_path)
     Path("line.py").write_text(PROGRAM.replace("SCALE", "1.0"))
     with monkeypatch.context() as closed:

@@ -1,4 +1,4 @@
-"""`estimator run --dry-run` of a program that has no experiment_fn."""
+"""Tests of `estimator run --dry-run` for a program that has no experiment_fn."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Programs that a plan keeps, and runs that may take them, in fresh processes with eight devices of the CPU.
+"""Programs that a plan keeps, and runs that may use them, in new processes with eight CPU devices.
 
 python kept_runs.py plan FOLDER, then python kept_runs.py run FOLDER RUNS
 """
@@ -25,7 +25,7 @@ WAYS: dict[str, dict[str, Any]] = {
 
 
 class Seen(logging.Handler):
-    """For each compilation of a training step, whether it was a load; and what the log says."""
+    """Records for each compilation of a training step whether it was loaded, and the messages of the log."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""A backend that lends the CPU devices of jax as a topology, and model_fns to plan for it."""
+"""A backend that lends jax's CPU devices as a topology, and model_fns to plan for it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ WIDTH, LAYERS = 64, 12
 
 
 class LentCPUs:
-    """`cpux8`: eight CPU devices; `lostx8`: eight devices whose compiler is not installed."""
+    """Lends eight CPU devices as `cpux8`, and as `lostx8` eight devices whose compiler is not installed."""
 
     name = "lent_cpus"
 
@@ -52,20 +52,20 @@ class LentCPUs:
 
 
 class BoundedCPUs(LentCPUs):
-    """Devices that hold no more than processors do."""
+    """Lends devices that hold no more than CPUs do."""
 
     workspace_bytes = 0
 
 
 class FlaggedCPUs(LentCPUs):
-    """Devices for which a run sets flags of the compiler."""
+    """Lends devices for which a run sets compiler flags."""
 
     def compiler_options(self) -> Mapping[str, str | bool]:
         return {"xla_allow_excess_precision": False}
 
 
 def layers_model_fn(features: Any, labels: Any, mode: str) -> ec.EstimatorSpec:
-    """A scan over equal layers: one stacked variable."""
+    """A scan over equal layers, with one stacked variable."""
     kernels = ec.get_variable("layers/kernel", (LAYERS, WIDTH, WIDTH), jax.nn.initializers.lecun_normal())
     hidden = jax.lax.scan(lambda carry, kernel: (jnp.tanh(carry @ kernel), None), features["x"], kernels)[0]
     loss = jnp.mean((hidden.sum(-1) - labels) ** 2)
@@ -73,7 +73,7 @@ def layers_model_fn(features: Any, labels: Any, mode: str) -> ec.EstimatorSpec:
 
 
 def staged_model_fn(features: Any, labels: Any, mode: str) -> ec.EstimatorSpec:
-    """The same layers, as stages where the mesh has some."""
+    """The same layers, as stages if the mesh has stages."""
     kernels = ec.get_variable("layers/kernel", (LAYERS, WIDTH, WIDTH), jax.nn.initializers.lecun_normal())
     hidden = pipelined(lambda carry, kernel: jnp.tanh(carry @ kernel), kernels, features["x"])
     loss = jnp.mean((hidden.sum(-1) - labels) ** 2)

@@ -1,4 +1,4 @@
-"""The experiment that the command plans in the tests: a line, in batches of 8."""
+"""The experiment that the tests plan with the command: a line, in batches of 8."""
 
 import jax.numpy as jnp
 import numpy as np

@@ -1,4 +1,4 @@
-"""A model whose layers are stages: `pipelined` against a plain scan, and runs of it. Eight devices are needed."""
+"""A model whose layers are stages: `pipelined` compared with a plain scan, and runs of it on eight devices."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ Y = X.sum(axis=1)
 
 
 def layer(carried: dict[str, jax.Array], own: dict[str, jax.Array]) -> dict[str, jax.Array]:
-    """A residual layer that leaves out the examples which a mask marks with 0."""
+    """A residual layer that skips the examples that the mask marks with 0."""
     x = carried["x"]
     added = jnp.tanh(x @ own["up"]) @ own["down"]
     return {"x": x + added * carried["mask"][:, None].astype(x.dtype), "mask": carried["mask"]}
@@ -53,7 +53,7 @@ def model_fn(features: Any, labels: Any, mode: str) -> ec.EstimatorSpec:
 
 
 def differences(dtype: Any) -> list[dict[str, float]]:
-    """For each mesh, the largest differences from a plain scan: of results, of gradients, and of the exact ones."""
+    """Returns the largest differences from a plain scan for each mesh: of results, gradients, and exact gradients."""
     keys = jax.random.split(jax.random.key(0), 3)
     weights = {
         "up": (jax.random.normal(keys[0], (LAYERS, WIDTH, WIDER)) / 4).astype(dtype),
@@ -93,7 +93,7 @@ def train_input() -> Any:
 
 
 def eval_input() -> Any:
-    """The last batch has four examples, which the micro-batches do not divide on two devices."""
+    """Returns an input whose last batch has four examples, which the micro-batches do not divide on two devices."""
     return [({"x": X[start : start + 8]}, Y[start : start + 8]) for start in (0, 8, 16)]
 
 
@@ -112,7 +112,7 @@ def told(made: ec.Estimator) -> dict[str, Any]:
 
 
 def runs(folder: str) -> dict[str, Any]:
-    """What runs of 4 and 8 steps end with, on one device and in stages, each continued on the other."""
+    """Returns the results of runs after 4 and 8 steps, on one device and in stages, each continued on the other."""
     results: dict[str, Any] = {}
     for name, first, second in (("alone", ALONE, ALONE), ("staged", STAGED, ALONE), ("back", ALONE, STAGED)):
         made = estimator(Path(folder, name), first).train(train_input, steps=4)
@@ -122,7 +122,7 @@ def runs(folder: str) -> dict[str, Any]:
 
 
 def export(folder: str) -> list[list[float]]:
-    """What an export of a run in stages answers, and what the run predicts."""
+    """Returns the outputs of an export of a run in stages, and the predictions of the run."""
     made = estimator(Path(folder, "exported"), STAGED).train(train_input, steps=4)
     receiver = functools.partial(ec.export.ServingInputReceiver, {"x": ec.export.Feature((None, WIDTH))})
     path = made.export_saved_model(str(Path(folder, "exports")), receiver, format="stablehlo")

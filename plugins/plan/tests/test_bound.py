@@ -1,4 +1,4 @@
-"""What is counted beside the temporaries of processors, in programs whose arrays are known."""
+"""Tests of the memory that is counted in addition to the temporaries of CPUs, in programs with known arrays."""
 
 import pytest
 
@@ -46,12 +46,13 @@ ENTRY %main (a: f32[1000], b: f32[8]) -> f32[100] {
 
 
 def test_exchanges_of_a_round_go_on_during_the_next_one():
-    # The largest single one has 64 numbers, and a round has 64 and 8, as operands and as results.
+    # The largest exchange has 64 numbers. A round has 64 and 8, as operands and as results.
     assert exchanged_bytes(read_module(LOOP)) == (4 * 64, 4 * 2 * (64 + 8))
 
 
 def test_an_exchange_between_two_products_of_a_round_stays_in_it():
-    # It waits for one product, and the other one for it. The first can begin a round early, the last end a round late.
+    # It waits for one product, and the other waits for it. The first can begin a round early, the last end a round
+    # late.
     products = """  %before = f32[8]{0} dot(%x, %gathered), lhs_contracting_dims={0}
   %between = f32[40]{0} all-gather(%before), dimensions={0}
   %widened = f32[40]{0} negate(%between)
@@ -66,7 +67,7 @@ def test_an_exchange_between_two_products_of_a_round_stays_in_it():
     line = "  %reduced = f32[8]{0} all-reduce(%x)"
     text = inside + LOOP.replace(line, products + line.replace("%x", "%after"))
     assert exchanged_bytes(read_module(text)) == (4 * 64, 4 * 2 * (64 + 8))
-    # Where nothing waits for its product, the round ends with it, and it may go on.
+    # If nothing waits for its product, the round ends with it, and the exchange may continue.
     alone = text.replace("dot(%a, %a), lhs_contracting_dims={0}", "add(%a, %a)")
     assert exchanged_bytes(read_module(alone)) == (4 * 64, 4 * 2 * (64 + 40 + 8))
 
@@ -80,7 +81,7 @@ def test_the_largest_array_is_one_that_an_operation_computes_and_no_stack():
     assert largest_array(read_module(LOOP)) == 4 * 100
 
 
-# A sum of which a part is read, a converted array, a range, a copy for a product, and a product that reads all.
+# A sum that is partly read, a converted array, a range, a copy for a product, and a product that reads them all.
 UNSTORED = """
 %part (a: f32[800], n: s32[]) -> f32[100] {
   %a = f32[800]{0} parameter(0)
@@ -117,7 +118,7 @@ def test_what_cards_compute_again_or_read_in_any_layout_is_not_stored():
     assert not_stored(read_module(stored), "main") == {"range", "flipped"}
 
 
-# A scatter whose indices are a sorted order and the numbers of rows, and a product whose result a constant scales.
+# A scatter whose indices are a sorted order and row counts, and a product whose result a constant scales.
 FUSED = """
 %indices (order: s32[40,20]) -> s32[800,2] {
   %order = s32[40,20]{1,0} parameter(0)
@@ -158,7 +159,7 @@ ENTRY %main (x: f32[800], order: s32[40,20], table: f32[40,20]) -> f32[40,40] {
 
 def test_indices_of_a_scatter_and_constants_after_a_product_are_computed_where_they_are_read():
     assert not_stored(read_module(FUSED), "main") == {"made", "scale"}
-    # What a product or something other than a scatter reads is stored, and so are indices that are computed with work.
+    # Arrays that a product or anything but a scatter reads are stored, and so are indices that need computation.
     multiplied = FUSED.replace("dot(%x, %x)", "dot(%x, %scale)")
     assert not_stored(read_module(multiplied), "main") == {"made"}
     updates = FUSED.replace("scatter(%table, %pairs, %x)", "scatter(%table, %x, %pairs)")
@@ -173,8 +174,8 @@ def test_what_the_indices_of_a_scatter_are_made_of_is_held_until_then():
     lines.remove(late)
     lines.insert(-2, late)
     module = read_module("\n".join(lines).replace("(%scale, %summed)", "(%scale, %table)"))
-    # Processors hold 1,600 indices, the scale and the scaled product. Cards hold the product, which is also their
-    # largest array of a layout of its own, and the order of 800 numbers.
+    # CPUs hold 1,600 indices, the scale and the scaled product. Cards hold the product, which is also their
+    # largest array with its own layout, and the order of 800 numbers.
     assert more_than_processors(module) == 4 * (2 * 1600 + 800) - 4 * 3 * 1600
 
 
@@ -185,8 +186,8 @@ def test_a_part_of_a_sum_is_kept_where_parts_alone_are_read():
 
 
 def test_cards_hold_less_by_what_they_do_not_store():
-    # Processors hold 3,200 bytes four times when they add. Cards hold them once, and then a part of the sum. Their
-    # largest array of a layout of its own is the product, which counts once more.
+    # CPUs hold 3,200 bytes four times when they add. Cards hold them once, and then a part of the sum. Their
+    # largest array with its own layout is the product, which counts once more.
     processors, cards = 4 * 3200, 3200 + 400 + 1600
     assert more_than_processors(read_module(UNSTORED)) == cards - processors
 
@@ -203,7 +204,7 @@ ENTRY %main (x: f32[8]) -> f32[300] {{
   ROOT %out = f32[300]{{0}} add(%more, %wide)
 }}
 """)
-    # At the end, 300 and 700 numbers are held. The exchange has 800, the largest array of a layout of its own 700.
+    # At the end, 300 and 700 numbers are held. The exchange has 800, the largest array with its own layout 700.
     assert more_than_processors(module) == 4 * (300 + 700 + beside) - 4 * (300 + 700)
 
 
@@ -219,8 +220,8 @@ ENTRY %main (x: f32[8]) -> f32[8] {{
   ROOT %out = f32[8]{{0}} dot(%last, %{end}), lhs_contracting_dims={{0}}
 }}
 """)
-    # Processors hold 300 and 800 numbers, then 800 and 200. Cards may hold all three. If the 300 are read at the end,
-    # both hold them, and cards one more array of a layout of its own.
+    # CPUs hold 300 and 800 numbers, then 800 and 200. Cards may hold all three. If the 300 are read at the end,
+    # both hold them, and cards hold one more array with its own layout.
     assert more_than_processors(module) == 4 * more
 
 

@@ -1,4 +1,4 @@
-"""`estimator plan`."""
+"""Tests of `estimator plan`."""
 
 import json
 import sys
@@ -16,7 +16,7 @@ PROGRAM = Path(__file__).parent / "line_program.py"
 
 
 def lend(monkeypatch, backend):
-    """Makes a backend the only one. Methods change, and no function that a module could keep by its name."""
+    """Makes a backend the only one. It patches methods, because a module could keep a function under its own name."""
     get, names = Plugins.get, Plugins.names
     monkeypatch.setattr(
         Plugins, "get", lambda self, kind, name: (lambda: backend) if kind == "backend" else get(self, kind, name)
@@ -49,7 +49,7 @@ def test_prints_tables_and_writes_nothing(program, capsys, tmp_path):
 
 
 def test_a_lent_backend_hides_no_other_component(program):
-    """A module that is first imported now keeps `default_plugins` after the test."""
+    """A module that is first imported during the test keeps `default_plugins` after it."""
     import estimator_core.plugins
 
     assert estimator_core.plugins.default_plugins is default_plugins
@@ -116,7 +116,7 @@ def test_an_empty_input_is_named(program, capsys):
 
 
 def test_an_input_that_a_hook_makes_ready_is_planned_for(program, capsys):
-    """The arrays exist once the hook's `begin` has been called, and not before."""
+    """The arrays exist only after the hook's `begin` has been called."""
     text = program.read_text().replace(
         "        train_steps=hparams.train_steps,\n",
         "        train_steps=hparams.train_steps,\n        train_hooks=[Load(), ec.Hook()],\n",
@@ -140,13 +140,13 @@ class Load(ec.Hook):
 
 
 def test_what_reads_the_file_is_named_where_it_is_not_installed(program, capsys, monkeypatch):
-    monkeypatch.setitem(sys.modules, "estimator_experiment", None)  # as Python notes a module that is not there
+    monkeypatch.setitem(sys.modules, "estimator_experiment", None)  # Python marks a missing module like this
     assert main(["plan", str(program), "--topology", "cpux1"]) == 2
     assert 'estimator-experiment, which is not installed: pip install "estimator-plan[cli]"' in capsys.readouterr().err
 
 
 def test_programs_are_kept_for_the_plan_and_for_the_winner_of_a_search(program, monkeypatch):
-    """Each with its own way of splitting; what is kept is tested beside `keep_program`."""
+    """Each program has its own way of splitting. The tests of `keep_program` check the content."""
     asked = []
     monkeypatch.setattr(
         "estimator_plan.kept_program.keep_program", lambda _, batch, found, folder, **way: asked.append((folder, way))

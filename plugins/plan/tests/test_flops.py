@@ -1,4 +1,4 @@
-"""Operations counted from the program, against figures counted by hand."""
+"""Tests of operation counts of a program against counts by hand."""
 
 import jax
 import jax.numpy as jnp
@@ -48,7 +48,7 @@ def test_the_gradient_of_a_layer_is_two_products_more():
         return (x @ w).sum()
 
     found = counted(jax.grad(loss, argnums=(0, 1)), array(64, 10), array(32, 64))
-    assert found.total == 2 * 2 * 32 * 64 * 10  # sum needs no forward product; two products backward
+    assert found.total == 2 * 2 * 32 * 64 * 10  # the sum needs no forward product, but two backward products
 
 
 @pytest.mark.parametrize("layers", [1, 12])
@@ -127,7 +127,7 @@ def test_groups_of_a_convolution():
 
 
 def test_a_transformer_layer_by_the_usual_formula():
-    """24 b s h^2 + 4 b s^2 h forward, for a width of h and a hidden width of 4 h; three times that with gradients."""
+    """The count is 24 b s h^2 + 4 b s^2 h forward, for a width of h and a hidden width of 4 h. Gradients triple it."""
     b, s, h, heads = 2, 16, 32, 4
 
     def layer(x, weights):

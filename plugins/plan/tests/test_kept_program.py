@@ -1,4 +1,4 @@
-"""A program that a plan keeps is taken by the run it was planned for, in another folder too, and by no other."""
+"""Tests that only the planned run uses a program that the plan keeps, in another folder too."""
 
 import json
 import logging

@@ -1,4 +1,4 @@
-"""The meshes that a search tries, and the roofline by which it chooses among them."""
+"""Tests of the meshes that a search tries, and of the roofline by which it chooses."""
 
 import dataclasses
 
@@ -27,7 +27,7 @@ def test_every_product_of_the_devices_is_there_once_with_each_rule():
     products = {tuple(sorted(mesh.items())) for mesh in meshes}
     assert len(products) == 10
     assert len({preset.name for preset in found}) == len(found) == 16
-    # Where no axis of the batch has two devices, there is nothing to split over it.
+    # If no axis of the batch has two devices, the batch cannot be split.
     assert [preset.name for preset in found if preset.mesh == {"data": 1, "model": 8}] == ["model=8"]
 
 
@@ -59,7 +59,7 @@ def test_the_estimate_counts_variables_by_their_shardings():
     )
     assert whole.times.network == pytest.approx(2 * size * 7 / 8 / 1e9)
     assert split.times.network == pytest.approx(3 * size * 7 / 8 / 1e9)
-    # Four devices are a group: only the gradients of a quarter cross the network.
+    # Four devices form a group, so only the gradients of a quarter cross the network.
     assert two.times.links == pytest.approx(3 * size * 3 / 4 / 1e10)
     assert two.times.network == pytest.approx(2 * size / 4 / 2 / 1e9)
     assert split.state_bytes < two.state_bytes < whole.state_bytes

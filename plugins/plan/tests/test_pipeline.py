@@ -1,4 +1,4 @@
-"""Layers in stages: the numbers of a plain scan, in training, evaluation, prediction and exports; what they send."""
+"""Tests of layers in stages: they match a plain scan in training, evaluation, prediction and exports."""
 
 import json
 from pathlib import Path
@@ -29,7 +29,7 @@ def test_stages_compute_what_a_scan_does(tmp_path):
     for found in float32:
         assert found["y"] <= 1e-6
         assert found["gradients"] <= 1e-6
-    # Where no product is cut, results are the same to the bit. Gradients are added in float32, and rounded once.
+    # If no product is cut, results are equal to the bit. Gradients are added in float32, and rounded once.
     alone, *staged = bfloat16
     assert staged[0]["y"] == 0.0
     for found in staged:
@@ -115,7 +115,7 @@ def test_arrays_of_examples_have_one_first_axis():
 
 @pytest.mark.parametrize(("rows", "rounds"), [(16, 5), (8, 5), (12, 3), (4, 3), (5, 2)])
 def test_a_batch_is_cut_into_the_micro_batches_that_divide_it(rows, rounds):
-    """On two devices of the batch: a round for each micro-batch, and one until the last stage has something to do."""
+    """Two devices split the batch. There is a round for each micro-batch, and one until the last stage starts."""
     mesh = jax.sharding.AbstractMesh((2, 2), ("stage", "data"), axis_types=(jax.sharding.AxisType.Auto,) * 2)
     with jax.sharding.use_abstract_mesh(mesh):
         traced = jax.make_jaxpr(lambda w, x: pipelined(layer, w, x, microbatches=4))(

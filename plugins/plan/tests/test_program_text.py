@@ -1,4 +1,4 @@
-"""The text of compiled programs: loops, memory spaces, collectives in all notations."""
+"""Tests of the text of compiled programs: loops, memory spaces, and collectives in all notations."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,15 +17,15 @@ from estimator_plan.traffic import memory_traffic
 from plugins.plan.tests.lent_cpus import LentCPUs
 
 PROGRAMS = Path(__file__).parent / "programs"
-# As libtpu writes it, cut down: an asynchronous all-gather as a chain of fusions, a reduce-scatter as a fused
-# all-reduce and slice, a loop whose length stands in its condition, arrays in scratch memory (S(1)).
+# Shortened text of libtpu: an asynchronous all-gather as a chain of fusions, a reduce-scatter as a fused
+# all-reduce and slice, a loop whose length is in its condition, and arrays in scratch memory (S(1)).
 TPU = (PROGRAMS / "tpu.txt").read_text()
-# As the GPU compiler writes it: pairs of start and done, whose results are tuples.
+# Text of the GPU compiler: pairs of start and done, whose results are tuples.
 GPU = (PROGRAMS / "gpu.txt").read_text()
 
 
 def eight(joined=8):
-    """Eight devices in a row, groups of which fast links join."""
+    """Eight devices in a row, whose groups are joined by fast links."""
     return Layout(axes={"data": 8}, joined=[number // joined for number in range(8)])
 
 
@@ -46,7 +46,7 @@ def test_collectives_of_a_tpu_program():
 
 
 def test_two_chains_of_one_channel_are_two_collectives():
-    """As libtpu writes the gathers of a `shard_map`, which share a channel."""
+    """libtpu writes the gathers of a `shard_map` like this, with one channel for both."""
     second = TPU.replace('chain_id="0"', 'chain_id="1"').splitlines()[4].replace("%all-gather.1 =", "%all-gather.3 =")
     lines = TPU.splitlines()
     assert 'chain_id="1"' in second
@@ -84,7 +84,7 @@ def test_groups_that_span_machines_are_told():
 
 
 def test_what_hosts_send_between_slices_of_tpus_counts():
-    """As libtpu writes it, cut down: of eight devices in two slices, each hands its part of the sum to its host."""
+    """Shortened text of libtpu: each of eight devices in two slices sends its part of the sum to its host."""
     attributes = (
         'channel_id=2, is_host_transfer=true, frontend_attributes={_xla_megascale_transfer_type="KIND",'
         '_xla_megascale_target="{1,2}x{0:3}"}'
@@ -104,7 +104,7 @@ def test_what_hosts_send_between_slices_of_tpus_counts():
 
 
 def test_what_a_permute_sends_between_slices_counts():
-    """As libtpu 0.0.42.1 writes `ppermute` between two slices of v5e:2x2: each of five rounds sends to one device."""
+    """libtpu 0.0.42.1 writes `ppermute` between two slices of v5e:2x2 as five rounds that each send to one device."""
     layout = Layout(axes={"stage": 2, "model": 4}, joined=[0, 0, 0, 0, 1, 1, 1, 1])
     module = read_module((PROGRAMS / "tpu_permute.txt").read_text())
     (found,) = find_collectives(module, layout)
@@ -122,7 +122,7 @@ def test_a_transfer_between_slices_of_an_unknown_kind_is_said():
 
 
 def test_a_program_of_slices_numbers_the_devices_of_one():
-    """As libtpu 0.0.42.1 writes a step for two slices of v5e:2x2, where the last axis crosses the network; cut down."""
+    """Shortened text of libtpu 0.0.42.1: a step for two slices of v5e:2x2, where the last axis crosses the network."""
     text = (PROGRAMS / "tpu_slices.txt").read_text()
     layout = Layout(axes={"fsdp": 4, "stage": 2}, joined=[0, 1] * 4)
     for groups in ("{{0,1,2,3}}", "[1,4]<=[4]", "{}"):
@@ -137,7 +137,7 @@ def test_a_program_of_slices_numbers_the_devices_of_one():
 
 
 def test_numbers_of_a_program_count_through_its_mesh_and_not_through_the_devices():
-    """A mesh may hold the devices in any order: the second half of the program's numbers may be the first slice."""
+    """A mesh may hold the devices in any order, so the second half of the program's numbers may be the first slice."""
 
     @dataclass(frozen=True)
     class Chip:
@@ -157,7 +157,7 @@ def test_numbers_of_a_program_count_through_its_mesh_and_not_through_the_devices
 
 
 def test_scratch_memory_is_no_traffic():
-    """The loop reads `whole` from memory in each of 12 rounds; the all-reduce at the end moves 4 bytes in and out."""
+    """The loop reads `whole` from memory in each of 12 rounds. The all-reduce at the end moves 4 bytes in and out."""
     condition = 4 + 4 + 1  # reads two int32, writes a pred[]
     assert memory_traffic(read_module(TPU)) == 12 * (256 * 256 * 4 + condition) + 4 + 4
 
@@ -206,7 +206,7 @@ def test_traffic_of_a_loop_grows_with_its_rounds():
         return memory_traffic(read_module(compiled.as_text()))
 
     kernel = 128 * 128 * 4
-    assert 30 * kernel < traffic(40) - traffic(20) < 120 * kernel  # each round reads its kernel, not all of them
+    assert 30 * kernel < traffic(40) - traffic(20) < 120 * kernel  # each round reads only its own kernel
 
 
 def test_a_loop_of_unknown_length_is_said():
@@ -225,7 +225,7 @@ ENTRY %main (pair: (f32[1000], f32[10])) -> f32[10] {
 
 
 def test_an_element_of_a_tuple_counts_and_not_the_tuple():
-    """Compilers since jaxlib 0.12 have no line for an element."""
+    """Compilers since jaxlib 0.12 write no line for an element."""
     older = ELEMENTS.replace("  ROOT", "  %element = f32[10]{0} get-tuple-element(%pair), index=1\n  ROOT")
     older = older.replace("%pair#1", "%element")
     assert memory_traffic(read_module(ELEMENTS)) == memory_traffic(read_module(older)) == 2 * 10 * 4

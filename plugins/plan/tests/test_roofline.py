@@ -1,4 +1,4 @@
-"""Times from peak figures, against figures computed by hand."""
+"""Tests of times from peak figures, against figures computed by hand."""
 
 import pytest
 

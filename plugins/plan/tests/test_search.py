@@ -1,4 +1,4 @@
-"""Presets and the search among them, on eight devices of the CPU in a process of their own."""
+"""Tests of presets and of the search among them, on eight CPU devices in a separate process."""
 
 from dataclasses import replace
 from pathlib import Path

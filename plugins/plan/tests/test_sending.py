@@ -1,4 +1,4 @@
-"""Advice where devices send more than the variables explain."""
+"""Tests of the advice for devices that send more than the variables explain."""
 
 from types import SimpleNamespace
 from typing import Any

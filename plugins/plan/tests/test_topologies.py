@@ -1,4 +1,4 @@
-"""What users write after `--topology` and `--mesh`."""
+"""Tests of the values of `--topology` and `--mesh`."""
 
 import pytest
 from hypothesis import given

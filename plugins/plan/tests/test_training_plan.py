@@ -1,4 +1,4 @@
-"""The whole plan, on CPU devices lent as a topology, and on devices that nothing can compile for."""
+"""Tests of the whole plan, on CPU devices that are lent as a topology, and on devices without a compiler."""
 
 import json
 
@@ -25,10 +25,10 @@ def test_one_device():
     assert memory.variables == PARAMETERS
     assert memory.slots == 2 * PARAMETERS + 4  # adam: two moments and a counter
     assert memory.batch == 64 * WIDTH * 4 + 64 * 4
-    assert memory.donated == memory.state + 16  # the clock, too
+    assert memory.donated == memory.state + 16  # includes the clock
     assert memory.needed >= memory.state + memory.batch
     assert (memory.fits, memory.shortfall, plan.advice) == (True, 0, ())
-    # Forward, and two products backward; in a scan, the gradient of the features is computed with the others.
+    # One forward product and two backward. In a scan, the gradient of the features is computed with the others.
     assert plan.flops == {"float32": 3 * FORWARD}
     assert plan.collectives == ()
 
@@ -62,7 +62,7 @@ def test_rematerialisation_costs_operations():
 
 def test_micro_batches_cost_the_same_operations_and_the_average_of_their_gradients():
     whole, parts = planned("cpux1"), planned("cpux1", config={"accumulate_steps": 4})
-    average = 2 * 4 * (PARAMETERS // 4 + 1)  # of the loss, too
+    average = 2 * 4 * (PARAMETERS // 4 + 1)  # includes the loss
     assert parts.flops["float32"] == whole.flops["float32"] + average
 
 
@@ -93,7 +93,7 @@ def test_without_a_compiler_the_state_is_split_all_the_same():
     ("batch", "mesh", "sharing"), [(64, {"data": -1}, 8), (64, {"data": 4}, 4), (63, {"data": 4}, 1)]
 )
 def test_operations_of_a_device_are_those_that_it_computes(batch, mesh, sharing):
-    """A mesh may leave devices out, and each device computes a batch that does not divide."""
+    """A mesh may leave devices out, and each device computes the whole batch if the batch does not divide."""
     plan = planned("lostx8", batch_size=batch, mesh=mesh)
     flops = sum(plan.flops.values())
     assert f"; {flops / sharing:.4g} a device\n" in report(plan)
@@ -166,7 +166,7 @@ def test_processors_bound_a_step_whose_compiler_is_not_installed(monkeypatch):
 
 
 def test_a_cumulative_sum_is_bounded(monkeypatch):
-    """From jax 0.11 on, the processors' compiler ends the process at the form that it has for cards."""
+    """With jax 0.11 and later, the CPU compiler ends the process at the form that it has for cards."""
 
     def model_fn(features, labels, mode):
         y = jnp.cumsum(features["x"] * ec.get_variable("scale", ()), axis=0).sum(-1)
