@@ -1,4 +1,4 @@
-"""Compiler flags: what the backend sets, and that the user always wins."""
+"""Tests of compiler flags: the backend sets them, and the user's flags always have precedence."""
 
 import os
 import subprocess
@@ -40,7 +40,7 @@ def test_the_library_tells_which_flags_exist():
 
 
 def test_xla_accepts_the_flags():
-    """A process with a wrong flag or value ends as soon as it uses a device; the flags of all devices are read."""
+    """A process with a wrong flag or value ends as soon as it uses a device. It reads the flags of all devices."""
     words = " ".join(flag_words({}, "", everything))
     code = "import jax; print(jax.devices())"
     for flags, ends_well in ((words, True), (f"{words} --xla_gpu_flag_that_never_was=1", False)):
@@ -124,7 +124,7 @@ def test_every_way_to_write_a_flag_has_its_mode(value, mode):
 
 @pytest.mark.parametrize("value", ["true", "false"])
 def test_the_compiler_takes_the_options_of_a_plan(value):
-    """Compilers of jaxlib 0.11 and later refuse names that XLA_FLAGS may still have."""
+    """Compilers of jaxlib 0.11 and later refuse some names that XLA_FLAGS may still contain."""
     words = [f"--{flag.name}={value}" for flag in DEFAULT_FLAGS]
     options = compiler_options(words, known_to_jaxlib(OPTIONS.values()).__contains__)
     lowered = jax.jit(lambda x: x + 1).lower(1.0)

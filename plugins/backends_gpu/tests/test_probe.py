@@ -1,4 +1,4 @@
-"""Every reason why a GPU cannot be used, in words that say what to do."""
+"""Tests of every reason why a GPU cannot be used: the message says what to do."""
 
 import pytest
 

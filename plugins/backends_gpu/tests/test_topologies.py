@@ -1,4 +1,4 @@
-"""Topologies to compile for, without a card."""
+"""Tests of topologies to compile for without a card."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""TPUConfig, and what it makes of a RunConfig."""
+"""Tests of TPUConfig and of the RunConfig that it changes."""
 
 import dataclasses
 import inspect

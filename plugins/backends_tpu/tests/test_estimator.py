@@ -1,4 +1,4 @@
-"""TPUEstimator on the CPU: batch sizes, metrics, host_call, the logged loss; and what it refuses."""
+"""Tests of TPUEstimator on the CPU: batch sizes, metrics, host_call, the logged loss, and refused arguments."""
 
 import logging
 

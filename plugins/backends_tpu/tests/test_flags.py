@@ -1,4 +1,4 @@
-"""Flags of the TPU compiler reach libtpu, and never end the process."""
+"""Tests that flags of the TPU compiler reach libtpu, and never end the process."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 from estimator_backends_tpu.flags import VARIABLE, add_flags
 from estimator_core.errors import ArgumentError
 
-#: As names of flags stand in a library.
+#: Names of flags, in the form that a library contains.
 CONTENT = b"\x7fELF\0xla_tpu_scoped_vmem_limit_kib\0xla_enable_async_all_gather\0"
 
 

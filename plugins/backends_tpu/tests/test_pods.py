@@ -1,4 +1,4 @@
-"""The machines of a pod are jax's to find: what its own cluster environments answer, and what we make of it."""
+"""Tests of pods: jax finds their machines, and we interpret the answers of its cluster environments."""
 
 import jax
 import pytest
@@ -26,7 +26,7 @@ METADATA = {
 
 @pytest.fixture
 def on_a_tpu_machine(monkeypatch: pytest.MonkeyPatch):
-    """A machine of a pod, and what jax would connect to: the arguments behind its detection."""
+    """Simulates a machine of a pod, and returns the arguments of jax's detection."""
     for name in (*GKE, "TPU_SKIP_MDS_QUERY", "TPU_PROCESS_ADDRESSES"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setattr(cloud_tpu_cluster, "running_in_cloud_tpu_vm", True)
@@ -80,7 +80,7 @@ def test_what_the_program_has_connected_stays(on_a_tpu_machine, monkeypatch):
 
 
 def test_what_jax_says_of_a_machine_alone_is_known():
-    """The text by which an absent pod is told from one that cannot be reached."""
+    """This text distinguishes an absent pod from one that cannot be reached."""
     with pytest.raises(ValueError) as raised:  # noqa: PT011 - the text is compared as a whole
         jax._src.distributed.State().initialize(cluster_detection_method="deactivate")
     assert str(raised.value) == module._NOTHING_TOLD

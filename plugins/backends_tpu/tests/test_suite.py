@@ -1,4 +1,4 @@
-"""The backend keeps the contract of backends; tests that need a TPU are skipped, by name, where there is none."""
+"""The backend keeps the contract of backends. Tests that need a TPU are skipped by name on machines without one."""
 
 from estimator_backends_tpu import TPUBackend
 from estimator_core.testing import BackendSuite

@@ -1,4 +1,4 @@
-"""Slices to compile for, without a TPU."""
+"""Tests of slices to compile for without a TPU."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What the tests of initial values share: a model discovered as the Estimator does it."""
+"""Defines the models that the tests of initial values share, which are discovered as by the Estimator."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Discovered:
 
     Attributes:
         specs: its variables, by path.
-        requests: the initial values it asked for, in order.
+        requests: the initial values that it requested, in order.
     """
 
     def __init__(self, model: Callable[[Any], Any], batch: np.ndarray, *, fresh: bool) -> None:
@@ -29,7 +29,7 @@ class Discovered:
         jax.eval_shape(functools.partial(self._declare, fresh), batch)
 
     def step(self, values: Mapping[str, np.ndarray]) -> np.ndarray:
-        """What the compiled model gives for the batch."""
+        """Returns the result of the compiled model for the batch."""
         return np.asarray(jax.jit(self._apply)(dict(values), self.batch))
 
     def _declare(self, fresh: bool, batch: Any) -> Any:
@@ -50,5 +50,5 @@ def batch() -> np.ndarray:
 
 @pytest.fixture
 def discover(batch: np.ndarray) -> Callable[..., Discovered]:
-    """`discover(model, fresh=True)`: the model traced with the batch."""
+    """`discover(model, fresh=True)` traces the model with the batch."""
     return lambda model, fresh=True: Discovered(model, batch, fresh=fresh)

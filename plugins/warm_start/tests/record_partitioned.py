@@ -1,7 +1,7 @@
-"""Records a checkpoint with partitioned variables and every type of number, and one with the slots of such a variable,
-for test_tensorflow.py.
+"""Records checkpoints of TensorFlow for test_tensorflow.py.
 
-Run in an environment with tensorflow-cpu 2.15.1: `python record_partitioned.py`.
+One has partitioned variables and every type of number, and one has the slots of a partitioned variable. Run it in an
+environment with tensorflow-cpu 2.15.1: `python record_partitioned.py`.
 """
 
 import os
@@ -17,7 +17,7 @@ TYPES = ("float64", "int8", "uint8", "int16", "int64", "float16", "bfloat16", "u
 
 
 def counted(columns):
-    """An initializer: the whole variable counts from 0."""
+    """Returns an initializer that counts from 0 over the whole variable."""
 
     def initializer(shape, dtype=None, partition_info=None):
         first = partition_info.var_offset[0] * columns

@@ -1,4 +1,4 @@
-"""`init_from_checkpoint` in model_fn: the map, what does not fit, and when a checkpoint is read (trap 32, fault 13)."""
+"""Tests of `init_from_checkpoint` in model_fn: map, mismatches, and time of reading (trap 32, fault 13)."""
 
 import functools
 
@@ -42,7 +42,7 @@ def model_with(request):
 
 
 def loaded(found):
-    """The values asked for, by path; a later request wins."""
+    """Returns the requested values, by path. A later request overrides an earlier one."""
     given = {}
     for request in found.requests:
         given |= request.initial_values(found.specs, key=jax.random.key)
@@ -117,7 +117,7 @@ def test_a_checkpoint_that_is_gone_is_no_error_where_nothing_is_initialised(disc
 
 
 def test_the_assignment_map_is_the_same_in_every_trace(discover):
-    """A model_fn that freezes what was loaded must train its fresh layer, whichever trace is compiled."""
+    """A model_fn that freezes loaded variables must train its fresh layer, whichever trace is compiled."""
     maps = []
 
     def request():

@@ -1,4 +1,4 @@
-"""First values from elsewhere, in real runs: where they come from, and when they no longer count (traps 15 and 32)."""
+"""Tests of initial values in real runs: their sources, and when they no longer count (traps 15 and 32)."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def batches() -> Any:
 
 
 class FirstValues(ec.Hook):
-    """Notes the variables before the first step."""
+    """Records the variables before the first step."""
 
     def after_create(self, run: Any) -> None:
         self.found = {name: value.tolist() for name, value in run.variables().items()}
@@ -52,7 +52,7 @@ def first_values(trained: ec.Estimator) -> dict[str, Any]:
 
 @pytest.fixture
 def sources(tmp_path: Path) -> list[ec.Estimator]:
-    """Two trained models with other values."""
+    """Two trained models with different values."""
     return [estimator(tmp_path / str(seed), model(), seed).train(batches, steps=1) for seed in (7, 8)]
 
 
@@ -75,12 +75,12 @@ def test_each_source_wins_over_the_one_before_and_a_checkpoint_over_all(
     trained = estimator(tmp_path / "all", all_of_them, warm_start_from=warm.model_dir)
     assert first_values(trained) == {"w": warmed["w"], "b": 5.0}
     resumed = estimator(tmp_path / "warm", all_of_them, warm_start_from=warm.model_dir)
-    assert first_values(resumed) == warmed  # nothing is initialised where a checkpoint is
+    assert first_values(resumed) == warmed  # nothing is initialised if a checkpoint exists
 
 
 def test_the_step_is_not_taken_over(tmp_path: Path, sources: list[ec.Estimator]) -> None:
     warmed = estimator(tmp_path / "warm", model(), warm_start_from=sources[0].model_dir)
-    assert warmed.evaluate(batches)["global_step"] == 0  # a warm start is values enough for an evaluation
+    assert warmed.evaluate(batches)["global_step"] == 0  # an evaluation needs only a warm start
 
 
 def test_the_log_tells_what_was_loaded_and_what_was_not(

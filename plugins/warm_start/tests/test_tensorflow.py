@@ -1,4 +1,4 @@
-"""Checkpoints of TensorFlow, recorded with 2.15.1: read by themselves, and never ignored."""
+"""Tests of TensorFlow checkpoints, recorded with 2.15.1: they are read without TensorFlow, and never ignored."""
 
 import shutil
 from pathlib import Path
@@ -54,7 +54,7 @@ def test_partitioned_variables_are_put_together() -> None:
 
 @pytest.mark.parametrize(("model", "first"), [("linear", "part_0"), ("dnn", "t_0")])
 def test_slots_of_the_parts_of_a_variable_are_put_together(model: str, first: str) -> None:
-    """The first momentum is the gradient, which counts from 0. The names of eleven parts differ: `_10` is the last."""
+    """The first momentum is the gradient, which counts from 0. Eleven parts sort by number, and `_10` is the last."""
     found = read_tensorflow(RECORDED.parent / "slots" / model)
     assert sorted(found) == [f"{model}/w", f"{model}/w/{first}/Momentum"]
     np.testing.assert_array_equal(found[f"{model}/w/{first}/Momentum"], np.arange(28, dtype=np.float32).reshape(14, 2))
@@ -92,7 +92,7 @@ def test_only_what_is_wanted_is_read() -> None:
 
 
 def damaged_at(place: int, folder: Path) -> Path:
-    """The prefix of a copy with one flipped byte in its data."""
+    """Copies the checkpoint with one flipped byte in its data, and returns the prefix of the copy."""
     copy = shutil.copytree(RECORDED, folder / str(place))
     data = copy / "model.ckpt-3.data-00000-of-00001"
     content = bytearray(data.read_bytes())
@@ -139,7 +139,7 @@ def test_a_flipped_byte_names_variable_and_file(way: str, tmp_path: Path) -> Non
 
 
 def test_keys_of_slices_with_long_numbers() -> None:
-    """Lengths 1, 2 and 3 of the coded numbers; a negative one is the whole axis."""
+    """The coded numbers have lengths 1, 2 and 3. A negative number stands for the whole axis."""
     assert slice_key("w", [(0, 63), (64, 8191), (8192, -1)]).hex() == "007700010103" + "80bf" + "c040dfff" + "e020007f"
 
 

@@ -1,4 +1,4 @@
-"""Warm start: what is chosen, what fits, and the report (fault 14)."""
+"""Tests of warm starts: the selected variables, those that fit, and the report (fault 14)."""
 
 import dataclasses
 
@@ -162,7 +162,7 @@ def test_a_vocabulary_moves_rows_by_token(tmp_path):
 
 
 def test_rows_of_new_tokens_change_no_other_row():
-    """Rows are moved as numbers of the variable, whatever the backup_initializer returns."""
+    """Rows move as numbers of the variable's dtype, whatever dtype the backup_initializer returns."""
     info = VocabInfo(["b", "c"], 2, 0, ["a", "b"], backup_initializer=lambda *_: np.ones((2, 1), np.float64))
     specs = {"table": make_spec("table", (2, 1))}
     settings = WarmStartSettings("old", None, {"table": info})

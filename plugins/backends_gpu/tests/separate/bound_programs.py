@@ -1,4 +1,4 @@
-"""Training programs of unlike kinds, by which the bound of a plan without a compiler is compared with the compiler."""
+"""Different kinds of training programs, on which the compiler-free bound of a plan is compared with the compiler."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ _SPLITS: Mapping[str, Mapping[str, Any]] = MappingProxyType(
 
 @dataclass(frozen=True, kw_only=True)
 class Program:
-    """A model, its batch, and how it is split over the devices.
+    """A model, its batch, and its split over the devices.
 
     Attributes:
         model_fn: the model.
-        features, labels: one small batch: only shapes and dtypes count.
-        batch_size: examples of the global batch.
+        features, labels: one small batch, of which only shapes and dtypes matter.
+        batch_size: the number of examples of the global batch.
         split: "data", "zero1" or "fsdp".
         config: further fields of the RunConfig.
     """
@@ -46,13 +46,13 @@ class Program:
     config: Mapping[str, Any] = field(default_factory=dict)
 
     def estimator(self) -> ec.Estimator:
-        """An Estimator of this program, which writes nothing."""
+        """Returns an Estimator of this program that writes nothing."""
         return ec.Estimator(
             self.model_fn, config=ec.RunConfig(default_hooks=False, **{**_SPLITS[self.split], **self.config})
         )
 
     def batch(self) -> Batch:
-        """Eight examples."""
+        """Returns eight examples."""
         return Batch(dict(self.features), self.labels, {}, 8, InputPosition("zeros", 0, 0, False, None))
 
 
@@ -65,7 +65,7 @@ def _kernel(name: str, *shape: int) -> jax.Array:
 
 
 def mlp(width: int, layers: int, activation: Callable[[Any], Any] = jax.nn.relu, optimizer: Any = None) -> ModelFn:
-    """Layers of one width, one variable each."""
+    """Layers of one width, each with its own variable."""
 
     def model_fn(features: Any, labels: Any, mode: str) -> ec.EstimatorSpec:
         hidden = features["x"]
@@ -91,7 +91,7 @@ def _block(x: Any, w: Mapping[str, Any], heads: int) -> Any:
 
 
 def transformer(width: int, layers: int, heads: int = 8, vocabulary: int = 8192, *, scan: bool = True) -> ModelFn:
-    """A language model; its layers are one stacked variable, or variables of their own."""
+    """A language model whose layers share one stacked variable, or have their own variables."""
     shapes = {"qkv": (width, 3 * width), "out": (width, width), "up": (width, 4 * width), "down": (4 * width, width)}
 
     def model_fn(features: Any, labels: Any, mode: str) -> ec.EstimatorSpec:
@@ -173,7 +173,7 @@ def table(rows: int, columns: int) -> ModelFn:
 
 
 def two_towers(width: int, layers: int) -> ModelFn:
-    """Every example against every other of the global batch."""
+    """Compares every example with every other example of the global batch."""
 
     def model_fn(features: Any, labels: Any, mode: str) -> ec.EstimatorSpec:
         def tower(name: str, x: Any) -> Any:
@@ -189,7 +189,7 @@ def two_towers(width: int, layers: int) -> ModelFn:
 
 
 def unet(channels: int, depth: int) -> ModelFn:
-    """Values from the way down are read again on the way up."""
+    """The way up reads values from the way down again."""
 
     def conv(name: str, x: Any, width: int, stride: int = 1) -> Any:
         kernel = _kernel(name, 3, 3, x.shape[-1], width)
@@ -212,7 +212,7 @@ def unet(channels: int, depth: int) -> ModelFn:
 
 
 def experts(width: int, count: int) -> ModelFn:
-    """Every token goes to one of several networks, through dense weights."""
+    """Each token goes to one of several networks, through dense weights."""
 
     def model_fn(features: Any, labels: Any, mode: str) -> ec.EstimatorSpec:
         x = features["x"] @ _kernel("in", features["x"].shape[-1], width)
@@ -228,7 +228,7 @@ def experts(width: int, count: int) -> ModelFn:
 
 
 def dropped(width: int, layers: int) -> ModelFn:
-    """Layers with dropout, and an optimizer that looks at all gradients at once."""
+    """Layers with dropout, and an optimizer that needs all gradients at once."""
 
     def model_fn(features: Any, labels: Any, mode: str) -> ec.EstimatorSpec:
         hidden = features["x"]
@@ -279,7 +279,7 @@ def _one(
     )
 
 
-#: By name. Those of which the devices need at least 100 MiB count for the target of 1.5.
+#: The programs by name. Programs that need at least 100 MiB on the devices count for the target of 1.5.
 PROGRAMS: Mapping[str, Program] = MappingProxyType(
     {
         "mlp_data": _one(mlp(2048, 6), _vectors(1024), 16384, "data"),

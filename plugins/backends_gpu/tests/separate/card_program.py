@@ -1,4 +1,4 @@
-"""Trains a small language model on the devices that are here, and prints JSON: what `on_cards.py` compares."""
+"""Trains a small language model on the available devices, and prints JSON that `on_cards.py` compares."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ LENGTH, VOCABULARY = 128, 1024
 
 
 def batches(size: int, seed: int = 0) -> Iterator[Any]:
-    """Sequences that count upwards from a random number: a model learns them in few steps."""
+    """Returns sequences that count upwards from a random number, which a model learns in few steps."""
     rng = np.random.default_rng(seed)
     while True:
         tokens = (rng.integers(0, VOCABULARY, (size, 1)) + np.arange(LENGTH)) % VOCABULARY
@@ -29,7 +29,7 @@ def batches(size: int, seed: int = 0) -> Iterator[Any]:
 
 
 class Clock(ec.Hook):
-    """The seconds of the steps after the first `skipped`, and the loss of each step."""
+    """Records the seconds of the steps after the first `skipped`, and the loss of each step."""
 
     def __init__(self, skipped: int) -> None:
         self.skipped, self.losses, self.began, self.seconds = skipped, list[float](), 0.0, 0.0

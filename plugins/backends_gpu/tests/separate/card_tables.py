@@ -1,4 +1,4 @@
-"""Trains a table of embeddings on the devices that are here, and prints JSON: what `on_cards.py` compares."""
+"""Trains a table of embeddings on the available devices, and prints JSON that `on_cards.py` compares."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ ACCESS: dict[str, Callable[[], Any]] = {
 
 
 def batches(rows: int, size: int, count: int) -> list[Any]:
-    """Frequent ids and rare ones by Zipf's law, scattered over the table, and some that are missing."""
+    """Returns frequent and rare ids by Zipf's law, scattered over the table, and some missing ids."""
     rng = np.random.default_rng(0)
     places = rng.permutation(rows)
     made: list[Any] = []
@@ -38,7 +38,7 @@ def batches(rows: int, size: int, count: int) -> list[Any]:
 
 
 class Watch(Clock):
-    """The seconds of the steps after the first ones, the loss of each step, and where the table is at the end."""
+    """Records the seconds of the steps after the first ones, the loss of each step, and where the table ends up."""
 
     memory: str | None = None
 

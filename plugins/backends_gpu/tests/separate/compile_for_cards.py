@@ -1,4 +1,4 @@
-"""Training steps compiled for cards that are not here; nothing runs. Session `gpu_aot` of the noxfile."""
+"""Training steps that are compiled for absent cards and do not run, in session `gpu_aot` of the noxfile."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ from plugins.backends_gpu.tests.separate.random_programs import random_program
 
 sys.path.insert(0, str(Path(__file__).parents[4] / "examples"))
 LENGTH = 128
-#: Below this need, the workspace of cuBLAS and one more array weigh more in programs by chance.
+#: Below this need in bytes, the workspace of cuBLAS and one more array dominate in random programs.
 SMALL = 150 * 2**20
-#: The one by chance that has nothing but norms: processors store what cards compute again.
+#: The random program that consists only of norms: CPUs store arrays that cards compute again.
 NORMS = 36
 
 
@@ -93,14 +93,14 @@ def test_a_step_that_does_not_fit_is_told_so() -> None:
 
 
 class WithoutCompiler(GPUBackend):
-    """The backend where jax's CUDA plugin is not installed."""
+    """The backend if jax's CUDA plugin is not installed."""
 
     def topology_devices(self, topology: Topology) -> Sequence[Any]:
         raise BackendUnavailableError("there is no compiler. Install it.")
 
 
 def bound_by_need(program: Program) -> tuple[float, int]:
-    """The bound of a plan without the compiler by what the compiler says, and that in bytes."""
+    """Returns the ratio of the compiler-free bound to the need that the compiler reports, and that need in bytes."""
     memory = [
         plan_training(
             program.estimator(),

@@ -1,4 +1,4 @@
-"""What only a card can show. Session `gpu` of the noxfile; `CARDS=cpu` tries the programs where there is none."""
+"""Tests that need a card, in session `gpu` of the noxfile. `CARDS=cpu` runs the programs without a card."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ CARDS = os.environ.get("CARDS", "gpu")
 SMALL = CARDS != "gpu"
 PROGRAMS = "plugins.backends_gpu.tests.separate"
 FIGURES_FILE = os.environ.get("CARDS_FIGURES")
-#: Folders of the runs of 30 steps.
+#: The folders of the runs of 30 steps.
 SHORT = {"float32": "32", "bfloat16": "16"}
 needs_card = pytest.mark.skipif(SMALL, reason="only a card can show it: CARDS=gpu")
 
 
 @cache
 def printed(program: str, folder: Path, *arguments: str) -> dict[str, Any]:
-    """What a program prints, from a process of its own: flags cannot change in one that has started jax."""
+    """Returns the output of a program in its own process, because flags cannot change after jax has started."""
     command = [sys.executable, "-m", f"{PROGRAMS}.{program}", "--backend", CARDS, "--model-dir", str(folder)]
     ended = subprocess.run([*command, *arguments], capture_output=True, text=True, check=False)
     assert ended.returncode == 0, ended.stderr[-3000:]
@@ -42,7 +42,7 @@ def printed(program: str, folder: Path, *arguments: str) -> dict[str, Any]:
 
 
 def keep(figures: dict[str, Any]) -> None:
-    """Adds a line to the file of figures, if there is to be one."""
+    """Adds a line to the file of figures, if there is such a file."""
     if FIGURES_FILE:
         with Path(FIGURES_FILE).open("a", encoding="utf-8") as file:
             file.write(json.dumps(figures) + "\n")
@@ -50,18 +50,18 @@ def keep(figures: dict[str, Any]) -> None:
 
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder for all tests: a run that several of them look at runs once."""
+    """A folder for all tests. A run that several tests use runs once."""
     return tmp_path_factory.mktemp("runs")
 
 
 def trained(folder: Path, *, precision: str = "float32", flags: str = "on", steps: int = 30) -> dict[str, Any]:
-    """A small language model."""
+    """Trains a small language model."""
     sizes = ["--width", "64", "--batch", "4"] if SMALL else []
     return printed("card_program", folder, "--precision", precision, "--flags", flags, "--steps", str(steps), *sizes)
 
 
 def with_table(folder: Path, access: str, rows: int = 4_000_000) -> dict[str, Any]:
-    """A table of embeddings on the device, in the memory of the host, or there with a cache on the device."""
+    """Trains a table of embeddings on the device, in host memory, or in host memory with a cache on the device."""
     sizes = ["--rows", "100000", "--batch", "64"] if SMALL else ["--rows", str(rows)]
     return printed("card_tables", folder, "--access", access, *sizes)
 
@@ -146,5 +146,5 @@ def test_a_step_holds_what_the_plan_says(runs: Path, precision: str) -> None:
     topology = find_topology(f"{family}x{found['devices']}", lambda name: GPUBackend, ["gpu"])
     plan = plan_training(estimator, batch, topology, batch_size=32 * found["devices"])
     keep({"device": found["device"], "plan": precision, "needed": plan.memory.needed, "peak": found["peak_bytes"]})
-    # Beside the step: the next batch, and the state before it is donated at the start.
+    # In addition to the step: the next batch, and the state before it is donated at the start.
     assert plan.memory.needed * 0.8 <= found["peak_bytes"] <= plan.memory.needed * 1.05 + 2 * plan.memory.batch

@@ -1,4 +1,4 @@
-"""Training programs by chance: layers, widths, optimizer, precision and split follow from a seed."""
+"""Random training programs: a seed determines layers, widths, optimizer, precision and split."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Layer = Callable[[str, Any], Any]
 
 
 def random_program(seed: int) -> Program:
-    """The program of a seed."""
+    """Returns the program of a seed."""
     rng = np.random.default_rng(seed)
     sequences = bool(rng.integers(2))
     names = [str(rng.choice(SEQUENCE_LAYERS if sequences else VECTOR_LAYERS)) for _ in range(rng.integers(3, 8))]

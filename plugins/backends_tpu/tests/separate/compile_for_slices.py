@@ -1,4 +1,4 @@
-"""Training steps compiled for slices that are not here: they fit, donate their state, and move what they should.
+"""Training steps compiled for absent slices: they fit, donate their state, and transfer the expected bytes.
 
 Session `tpu_aot` of the noxfile. `RECORD=1` writes the collectives of the installed versions into `recorded/`.
 """
@@ -51,13 +51,13 @@ def test_a_fully_sharded_step_takes_less_of_each_device_the_more_there_are() -> 
 
 
 def test_what_does_not_divide_stays_whole_and_is_no_reason_to_fail() -> None:
-    """No axis of the digits network divides by 256."""
+    """The digits network has no axis that 256 divides."""
     few, some, many = (planned("digits", topology).memory for topology in ("v5e:2x4", "v5e:8x8", "v5e:16x16"))
-    assert some.state < few.state < many.state == many.whole_state - 16  # the clock is no part of `state`
+    assert some.state < few.state < many.state == many.whole_state - 16  # `state` does not include the clock
 
 
 def test_operations_of_bert_base_by_the_usual_formula() -> None:
-    """24 b s h^2 + 4 b s^2 h a layer and pass, three passes; the pooler and the classifier are the rest."""
+    """There are three passes of 24 b s h^2 + 4 b s^2 h per layer. The pooler and the classifier are the rest."""
     plan = planned("bert_base", "v5e:2x4")
     layers = 3 * 12 * (24 * 256 * LENGTH * 768**2 + 4 * 256 * LENGTH**2 * 768)
     assert sum(plan.flops.values()) == pytest.approx(layers, rel=0.02)
@@ -76,12 +76,12 @@ def test_data_parallel_steps_reduce_each_gradient_once() -> None:
 
 
 def test_a_transformer_sends_little_more_than_fully_sharded_by_hand() -> None:
-    """1.2 billion variables over 16 chips: each is gathered for two passes, and its gradient is reduced."""
+    """With 1.2 billion variables over 16 chips, each is gathered for two passes, and its gradient is reduced."""
     by_hand, found = sent_by_hand("v5e:4x4", 64), sent_by_estimator("v5e:4x4", 64)
     variables = sum(math.prod(shape) for shape in SHAPES.values())
     least = (2 * 2 + 4) * variables * 15 // 16  # in bfloat16 for two passes, and in float32
     assert least <= found <= 1.3 * by_hand
-    assert by_hand < 1.6 * least  # this libtpu reduces gradients on all devices, which sends them twice
+    assert by_hand < 1.6 * least  # this libtpu reduces gradients on all devices, so they are sent twice
 
 
 def test_a_step_that_does_not_fit_is_told_so() -> None:

@@ -1,4 +1,4 @@
-"""The training steps that are compiled for slices: the digits example, and BERT-base."""
+"""The training steps that are compiled for slices: those of the digits example and of BERT-base."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ LENGTH = 128
 
 
 def planned(model: str, topology: str, *, sharded: bool = True, batch_size: int | None = None) -> TrainingPlan:
-    """The plan of a model for a slice; made once."""
+    """Returns the plan of a model for a slice, which is made once."""
     return _planned(model, topology, sharded, batch_size or BATCH[model])
 
 

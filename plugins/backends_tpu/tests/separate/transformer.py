@@ -1,4 +1,4 @@
-"""A causal transformer whose layers are a scan: as an Estimator, and as a fully sharded step written by hand."""
+"""A causal transformer with a scan over its layers, as an Estimator and as a hand-written, fully sharded step."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ SHAPES = {
     "down": (LAYERS, 4 * WIDTH, WIDTH),
     "table": (VOCABULARY, WIDTH),
 }
-#: The axis of each variable that the step by hand splits.
+#: The axis of each variable that the hand-written step splits.
 SPLIT = {"qkv": 2, "out": 2, "up": 2, "down": 1, "table": 0}
 OPTIMIZER = optax.adam(1e-4)
 
 
 def layer(weights: Mapping[str, jax.Array], x: jax.Array) -> jax.Array:
-    """One layer on [batch, length, width], with whole weights."""
+    """Computes one layer on [batch, length, width], with whole weights."""
     batch, length, _ = x.shape
     q, k, v = jnp.split((_normal(x) @ weights["qkv"]).reshape(batch, length, 3 * HEADS, -1), 3, axis=2)
     mixed = jax.nn.dot_product_attention(q, k, v, is_causal=True)
@@ -43,7 +43,7 @@ def layer(weights: Mapping[str, jax.Array], x: jax.Array) -> jax.Array:
 
 
 def losses(x: jax.Array, table: jax.Array, ids: jax.Array) -> jax.Array:
-    """The loss of each token but the first of an example: [batch, length - 1]."""
+    """Returns the loss of each token except the first of an example: [batch, length - 1]."""
     logits = (_normal(x[:, :-1]) @ table.T).astype(jnp.float32)
     return optax.softmax_cross_entropy_with_integer_labels(logits, ids[:, 1:])
 
@@ -70,7 +70,7 @@ def model_fn(features: Any, labels: Any, mode: str) -> ec.EstimatorSpec:
 
 @cache
 def sent_by_estimator(topology: str, examples: int) -> int:
-    """Bytes that a device sends in a step of the Estimator with the preset `fsdp`."""
+    """Returns the bytes that a device sends in a step of the Estimator with the preset `fsdp`."""
     ids = np.zeros((8, LENGTH), np.int32)
     batch = Batch({"ids": ids}, np.zeros(8, np.int32), {}, 8, InputPosition("zeros", 0, 0, False, None))
     plan = plan_training(
@@ -87,7 +87,7 @@ def sent_by_estimator(topology: str, examples: int) -> int:
 
 @cache
 def sent_by_hand(topology: str, examples: int) -> int:
-    """Bytes that a device sends in the same step, where `shard_map` gathers weights and scatters gradients."""
+    """Returns the bytes that a device sends in the same step, if `shard_map` gathers weights and scatters gradients."""
     found = find_topology(topology, lambda name: TPUBackend, ["tpu"])
     mesh = jax.make_mesh(
         (found.topology.device_count,), ("fsdp",), devices=found.backend.topology_devices(found.topology)
