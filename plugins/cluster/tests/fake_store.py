@@ -1,4 +1,4 @@
-"""A store in memory, which several coordinators of one process share."""
+"""A store in memory that several coordinators of one process share."""
 
 import threading
 
@@ -8,7 +8,7 @@ from estimator_cluster.watch import Watch
 
 
 class FakeStore:
-    """Keys and values; counts requests and bytes."""
+    """Stores keys and values, and counts requests and bytes."""
 
     def __init__(self, count=2):
         self.values: dict[str, str] = {}
@@ -37,7 +37,7 @@ class FakeStore:
 
 
 def coordinators(store, count, made=None):
-    """Those of the first processes, of all unless a number is given."""
+    """Returns the coordinators of the first processes, or of all processes by default."""
     sealed = SealedStore(store, b"of the run")
     found = []
     for index in range(count if made is None else made):

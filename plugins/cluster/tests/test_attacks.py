@@ -1,4 +1,4 @@
-"""A stranger at the port of jax's own service: what it forges, copies or overwrites is named and ignored."""
+"""Tests of a stranger at the port of jax's own service: its forged, copied or overwritten values are ignored."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ import sys
 from estimator_cluster.roll_call import BIND_ADDRESS
 from estimator_core.testing import run_processes
 
-#: Has no secret. It poses as process 0, because the service answers only those who say which process they are. First it
-#: writes what the others wait for next, and copies sealed values to other keys. Then it overwrites everything.
+#: The stranger has no secret. It poses as process 0, because the service answers only clients with a process index.
+#: It first writes the keys that others wait for, and copies sealed values to other keys. Then it overwrites all keys.
 STRANGER = """
 import json, os, sys
 from jax._src.lib import _jax
@@ -31,7 +31,7 @@ print("overwritten", flush=True)
 sys.stdin.readline()
 os._exit(0)
 """
-#: Two processes agree before it, after it forges, and, process 1 before it overwrites, a last time.
+#: Two processes agree before and after the forgeries. Process 1 writes its last value before the stranger overwrites.
 PROGRAM = """
 import os, subprocess, sys, time
 from estimator_cluster import connect

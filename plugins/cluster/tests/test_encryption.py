@@ -1,4 +1,4 @@
-"""Mutual TLS of the processes of a run: asked for wrongly, by some only, and by strangers who do not have it."""
+"""Tests of mutual TLS between the processes of a run: wrong settings, partial settings, and strangers."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ SETTINGS = dict.fromkeys((*NEEDED, "jax_mtls_peer_uri_prefix"))
 
 
 def settings(certificates: dict[str, str]) -> dict[str, Any]:
-    """Those of jax."""
+    """Returns the settings of jax."""
     return {**SETTINGS, **{name: certificates[name.upper()] for name in NEEDED}}
 
 
@@ -84,7 +84,7 @@ def test_a_file_that_cannot_be_used_is_named(
         uses_mutual_tls({}, {**given, name: str(path)}, "0.12.0")
 
 
-#: Each process trains a step over its half of a batch.
+#: Each process trains a step on its half of a batch.
 PROGRAM = """
 import jax.numpy as jnp, numpy as np, optax, sys
 import estimator_core as ec
@@ -99,7 +99,7 @@ estimator = ec.Estimator(model_fn, config=config, plugins=ec.Plugins(only=["esti
 estimator.train(ec.inputs.numpy_input_fn({"x": x}, 3 * x, batch_size=4, shuffle=False), max_steps=2)
 print("trained to", estimator.latest_checkpoint()[-1])
 """
-#: Whoever reaches the port writes a key with jax's own client.
+#: A client that reaches the port writes a key with jax's own client.
 STRANGER = """
 import sys
 from jax._src.lib import _jax
@@ -112,7 +112,7 @@ print("has written")
 
 @pytest.fixture(scope="module")
 def certificates(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    """Variables that name a certificate of a run, its key, and who has signed it."""
+    """Returns variables that name the certificate of a run, its key, and the authority that signed it."""
     folder = tmp_path_factory.mktemp("certificates")
     (folder / "san").write_text("subjectAltName=URI:spiffe://ci/run\n")
     elliptic = "-newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes"
@@ -161,7 +161,7 @@ def test_a_process_without_a_certificate_is_named(tmp_path: Path, certificates: 
     "protected", [pytest.param(False, id="without", marks=pytest.mark.slow), pytest.param(True, id="with")]
 )
 def test_a_stranger_cannot_write_a_key(certificates: dict[str, str], protected: bool) -> None:
-    """Without mutual TLS everybody can."""
+    """Without mutual TLS, every client can write."""
     with socket.create_server(("127.0.0.1", 0)) as free:
         place = f"127.0.0.1:{free.getsockname()[1]}"
     serves = (

@@ -1,4 +1,4 @@
-"""Who is missing at the start is named in every process that has come."""
+"""Tests of the start: every process that has arrived names the missing ones."""
 
 import contextlib
 import json
@@ -17,7 +17,7 @@ from estimator_core.errors import BackendUnavailableError
 
 
 class Site:
-    """A port, and processes that come to it as threads."""
+    """A port, and processes that connect to it as threads."""
 
     def __init__(self, secret: bytes | None = b"of the run", patience: float = 5.0):
         self.server = socket.create_server(("127.0.0.1", 0))
@@ -30,14 +30,14 @@ class Site:
         return RollCall(index=index, count=count, source="a test", place=self.place, **values)
 
     def come(self, *calls: RollCall, seconds: float = 2.0) -> list[str]:
-        """What each of them hears: "" or the text of its error."""
+        """Returns the result of each process: "" or the text of its error."""
         with ThreadPoolExecutor(len(calls)) as pool:
             return list(pool.map(lambda call: self._one(call, seconds), calls))
 
     def _one(self, call: RollCall, seconds: float) -> str:
         try:
             if call.index:
-                report(call, seconds + self.patience)  # process 0 speaks first
+                report(call, seconds + self.patience)  # process 0 answers first
             else:
                 wait_for_all(call, self.server, seconds)
         except BackendUnavailableError as error:
@@ -62,7 +62,7 @@ def test_a_process_that_has_no_mutual_tls_is_named_in_all(by: int):
 
 
 def test_who_is_missing_is_named_in_every_process_that_has_come():
-    """Process 0 tells the others when its time is over: they do not wait for the end of their own."""
+    """Process 0 tells the others when its time has expired, so they do not wait for the end of their own time."""
     site = Site(patience=30.0)
     hosts = ("a:1", "b:1", "c:1", "d:1")
     began = time.monotonic()
@@ -103,12 +103,12 @@ def test_two_runs_at_one_address_are_refused(other: dict[str, object], says: str
 
 
 def test_a_stranger_is_ignored(caplog: pytest.LogCaptureFixture):
-    """Neither a line without the seal, nor half a line, nor noise ends the wait or counts as a process."""
+    """A line without the seal, half a line, and noise neither end the wait nor count as a process."""
     site = Site()
     host, _, port = site.place.rpartition(":")
     strangers = [socket.create_connection((host, int(port))) for _ in range(4)]
     strangers[0].sendall(b"[1]\n")
-    strangers[1].sendall(b'- [1, 2, "me", false]\n')  # only the seal is not of the run
+    strangers[1].sendall(b'- [1, 2, "me", false]\n')  # only the seal is wrong
     strangers[2].sendall(os.urandom(9000))
     try:
         heard = site.come(site.call(0, 2), site.call(1, 2), seconds=20.0)
@@ -128,7 +128,7 @@ sys.stdin.read()
 
 
 def test_where_jax_listens_already_nobody_waits():
-    """As after a restart of one process: jax's own service answers without a newline, and closes."""
+    """This happens after a restart of one process. The service of jax answers without a newline, and closes."""
     site = Site()
     site.server.close()
     command = [sys.executable, "-c", SERVICE, site.place]
@@ -149,7 +149,7 @@ def test_one_that_closes_without_a_word_is_not_jax():
             site.server.settimeout(0.2)
             with contextlib.suppress(TimeoutError):
                 connection, _ = site.server.accept()
-                connection.recv(4096)  # else it would be reset
+                connection.recv(4096)  # otherwise it would be reset
                 connection.close()
         with pytest.raises(BackendUnavailableError, match="closes the connection without an answer"):
             coming.result()
@@ -158,7 +158,7 @@ def test_one_that_closes_without_a_word_is_not_jax():
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "[::1]", ""])
 def test_the_roll_is_called_where_jax_is_told_to_listen(host: str):
-    """Every other address stays closed: a network of strangers never sees the port."""
+    """Every other address stays closed, so a network of strangers never sees the port."""
     if host == "[::1]" and not socket.has_dualstack_ipv6():
         pytest.skip("this machine has no IPv6")
     site = Site()
@@ -190,7 +190,7 @@ def test_an_address_where_nobody_can_listen(told: str, says: str):
     [
         ({}, ()),
         ({"TF_CONFIG": json.dumps({"cluster": {"chief": ["a:1"], "worker": ["b:1"]}})}, ("a:1", "b:1")),
-        ({"TF_CONFIG": json.dumps({"cluster": {"chief": ["a:1"]}})}, ()),  # of another number
+        ({"TF_CONFIG": json.dumps({"cluster": {"chief": ["a:1"]}})}, ()),  # a run with another number of processes
         ({"TF_CONFIG": "no json"}, ()),
         ({"SM_HOSTS": '["algo-1", "algo-2"]'}, ("algo-1", "algo-2")),
     ],
@@ -201,7 +201,7 @@ def test_hosts_that_the_environment_names(environ: dict[str, str], hosts: tuple[
 
 @pytest.mark.slow
 def test_a_run_whose_process_is_missing_ends_in_time_and_names_it(tmp_path: Path):
-    """Two of three processes, with the program's own start: no abort of jax."""
+    """Two of three processes start as in the program itself. jax does not abort them."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         address = f"127.0.0.1:{server.getsockname()[1]}"
     code = (

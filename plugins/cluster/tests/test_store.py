@@ -1,4 +1,4 @@
-"""Values of this run count, those of strangers are named and ignored; the store does not grow."""
+"""Tests of the store: values of this run count, those of strangers are reported and ignored, and it does not grow."""
 
 import json
 import logging
@@ -88,7 +88,7 @@ def test_who_ends_while_others_wait_is_named():
 
 
 class Silent(FakeStore):
-    """A store that answers nobody, as in a frozen process 0."""
+    """A store that does not answer, as in a frozen process 0."""
 
     def __init__(self, answers: int):
         super().__init__()
@@ -110,7 +110,7 @@ def watched(store, index, heartbeat_secs):
 
 
 def test_a_frozen_process_0_is_named_before_jax_aborts_this_one():
-    """A look a second; the first two are answered. Process 0 does not wait for itself."""
+    """The watch looks once per second, and the first two requests are answered. Process 0 does not wait for itself."""
     store = Silent(2)
     (watch, noticed), (chief, nothing) = watched(store, 1, 5), watched(Silent(0), 0, 5)
     began = time.monotonic()
@@ -142,7 +142,7 @@ def test_all_late_processes_are_named():
 
 @pytest.mark.parametrize("count", [2, 16, 64])
 def test_requests_of_an_agreement_grow_with_the_processes_alone(count):
-    """Values that are there are read once: no request of anybody else's is answered with the values of all."""
+    """Existing values are read once, and no request of another process is answered with all values."""
     store = FakeStore(count)
     made = coordinators(store, count)
     sealed = SealedStore(store, b"of the run")

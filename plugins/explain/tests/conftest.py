@@ -1,4 +1,4 @@
-"""The program that the tests explain is imported by its name."""
+"""Makes the program that the tests explain importable by its name."""
 
 import sys
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""A linear model whose weights are known, on a word and two numbers: one matters, one does not."""
+"""A linear model with known weights, on a word and two numbers, of which one matters and one does not."""
 
 import jax.numpy as jnp
 import numpy as np
@@ -8,7 +8,7 @@ import estimator_core as ec
 
 
 class Lengths:
-    """A host transform: a word becomes its number of letters."""
+    """A host transform that replaces a word by its number of letters."""
 
     name, version, files = "lengths", 1, {}
 
@@ -56,5 +56,5 @@ def trained(model_dir):
 
 
 def experiment_fn(config, hparams):
-    """What `estimator run` trains."""
+    """Returns the experiment that `estimator run` trains."""
     return ec.Experiment(ec.Estimator(model_fn, config=config), input_fn(32), input_fn(32), train_steps=3)

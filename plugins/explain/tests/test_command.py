@@ -1,4 +1,4 @@
-"""`estimator explain` on the run of a file."""
+"""Tests of `estimator explain` on the run of a file."""
 
 import json
 from pathlib import Path
@@ -32,7 +32,7 @@ def test_the_table_is_printed_and_the_file_is_written(run_dir, capsys):
 
 
 def test_what_was_computed_is_told_where_it_cannot_be_written(run_dir, capsys, monkeypatch):
-    """As in the run of another user."""
+    """The run belongs to another user, for example."""
 
     def forbidden(model_dir, found):
         raise PermissionError(13, "Permission denied", "theirs")

@@ -1,4 +1,4 @@
-"""Integrated gradients: exact values, completeness, classes, missing numbers, and modules."""
+"""Tests of integrated gradients: exact values, completeness, classes, missing numbers, and modules."""
 
 import jax
 import jax.numpy as jnp

@@ -1,4 +1,4 @@
-"""Permutation importance: against scikit-learn, by groups, and without a trace in the model_dir."""
+"""Tests of permutation importance: against scikit-learn, by groups, and without changes in the model_dir."""
 
 import math
 from pathlib import Path
@@ -75,7 +75,7 @@ def test_an_importance_that_is_not_a_number_leaves_the_others_in_order(tmp_path)
 
 
 class _Parity:
-    """A host transform of ids of 64 bits."""
+    """A host transform of 64-bit ids."""
 
     name, version, files = "parity", 1, {}
 
@@ -175,7 +175,7 @@ def test_more_is_better_for_other_metrics(tmp_path):
 
 
 def test_less_of_an_error_is_better_and_the_user_may_say_otherwise(tmp_path):
-    """The names of results of the data, also of a named head, are no metrics."""
+    """Names of results of the data, also of a named head, are not metrics."""
 
     def with_metrics(features, labels, mode):
         spec = model_fn(features, labels, mode)
@@ -248,7 +248,7 @@ def test_an_empty_input_is_refused(estimator):
 
 
 def test_several_processes_are_refused_before_they_connect(tmp_path):
-    """As in a program below `estimator launch`: nobody has connected yet, so jax still knows of one process."""
+    """In a program under `estimator launch`, no process has connected yet, so jax still knows only one process."""
     config = ec.RunConfig(processes=ec.Processes("localhost:1", count=2, index=0))
     estimator = ec.Estimator(model_fn, str(tmp_path), config)
     for explain in (permutation_importance, integrated_gradients):

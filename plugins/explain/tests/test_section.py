@@ -1,4 +1,4 @@
-"""The section of the report, and the file it reads."""
+"""Tests of the section of the report, and of the file that it reads."""
 
 from typing import ClassVar
 
@@ -27,7 +27,7 @@ def found(strengths=None):
 
 
 class TestExplanations(ReportSectionSuite):
-    """The section reads a file, not results: the suite's results name the folder in which one lies."""
+    """The section reads a file, not results. The results of the suite name the folder that contains such a file."""
 
     results: ClassVar = {7: {"auc": 0.9}}
 

@@ -53,7 +53,7 @@ def model_fn(features: Any, labels: Any, mode: str) -> ec.EstimatorSpec:
 
 
 def differences(dtype: Any) -> list[dict[str, float]]:
-    """Returns the largest differences from a plain scan for each mesh: of results, gradients, and exact gradients."""
+    """Returns the largest differences for each mesh from a plain scan, and those of gradients from exact ones."""
     keys = jax.random.split(jax.random.key(0), 3)
     weights = {
         "up": (jax.random.normal(keys[0], (LAYERS, WIDTH, WIDER)) / 4).astype(dtype),

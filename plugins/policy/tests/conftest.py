@@ -1,4 +1,4 @@
-"""`project`: a folder with a policy file, in which the test runs; `site`: packages that are installed for it."""
+"""Defines `project`, a folder with a policy file in which the test runs, and `site`, the installed packages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Installed packages with plugins, written by tests."""
+"""Writes installed packages with plugins for tests."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def estimator_options():
 def install(
     site: Path, distribution: str, *, kind: str = "head", name: str = "binary_class", target: str = "", more: str = ""
 ) -> str:
-    """A package with one component; returns the name of its plugin module."""
+    """Installs a package with one component, and returns the name of its plugin module."""
     package = distribution.replace("-", "_")
     folder = site / package
     folder.mkdir(parents=True)
@@ -36,7 +36,7 @@ def install(
 
 
 def forget(site: Path) -> None:
-    """Takes the packages out of the running process."""
+    """Removes the packages from the running process."""
     for name, module in list(sys.modules.items()):
         if str(getattr(module, "__file__", None) or "").startswith(str(site)):
             del sys.modules[name]

@@ -1,4 +1,4 @@
-"""What `estimator plugins policy` prints is what holds: the value, and the source that says so."""
+"""Tests that `estimator plugins policy` prints the effective values, and the source of each value."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""A lock is written whole or not at all."""
+"""Tests that a lock is written completely or not at all."""
 
 import errno
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What a policy file says holds: where it is found, what it forbids, and what others may still say."""
+"""Tests of a policy file: where it is found, what it forbids, and what other settings may still change."""
 
 import importlib
 import subprocess
@@ -52,11 +52,11 @@ def test_what_it_does_not_allow_is_not_imported_whatever_the_others_say(site, po
     plugins = Plugins(only=["free-widgets", "acme-heads"], environ={})
     assert status(plugins, "free-widgets")[0] == "blocked"
     assert status(plugins, "acme-heads")[0] == "loaded"
-    assert status(Plugins(only=[], environ={}), "acme-heads")[0] == "blocked"  # others may narrow it
+    assert status(Plugins(only=[], environ={}), "acme-heads")[0] == "blocked"  # other settings may narrow it
 
 
 def test_an_allow_list_of_the_policy_cannot_be_met_by_the_name_of_an_entry_point(site, policy):
-    install(site, "acme_heads")  # the package acme_heads, of a distribution that is named likewise
+    install(site, "acme_heads")  # the package acme_heads, of a distribution with another name
     (site / "acme_heads-1.0.dist-info" / "METADATA").write_text("Metadata-Version: 2.1\nName: stranger\nVersion: 1.0\n")
     policy('[plugins]\nallow = ["acme-heads"]\n')
     assert status(Plugins(environ={}), "stranger")[0] == "blocked"
@@ -246,11 +246,11 @@ def test_it_is_found_above_in_the_project_and_not_beyond(policy, monkeypatch):
     project = policy("[plugins]\n")
     inner = project / "src" / "deep"
     inner.mkdir(parents=True)
-    assert policy_files({}, inner) == []  # nothing says that these folders belong together
+    assert policy_files({}, inner) == []  # nothing connects these folders
     (project / "pyproject.toml").write_text("")
     assert policy_files({}, inner) == [str(project / "estimator.toml")]
     (inner / ".git").mkdir()
-    assert policy_files({}, inner) == []  # a project within
+    assert policy_files({}, inner) == []  # a nested project
 
 
 def test_one_that_is_named_holds_beside_that_of_the_project(site, policy, tmp_path):
@@ -278,7 +278,7 @@ def test_a_lock_is_looked_for_beside_the_policy(site, policy, monkeypatch):
 
 
 def test_without_the_package_that_reads_it_nothing_goes_on(policy):
-    """A policy that nobody reads would forbid nothing."""
+    """A policy that is not read would forbid nothing."""
     policy("[plugins]\nstrict = true\n")
     program = (
         "import sys\nsys.modules['estimator_policy'] = None\nfrom estimator_core.plugins import Plugins\nPlugins()\n"

@@ -1,4 +1,4 @@
-"""A plugin of somebody else that adds a section."""
+"""A plugin of a third party that adds a section."""
 
 from estimator_core.plugins import Component
 
@@ -6,14 +6,14 @@ ESTIMATOR_PLUGIN_API = (1, 1)
 
 
 def estimator_components():
-    """One section."""
+    """Returns one section."""
     return [
         Component(kind="report_section", name="hello", target="acme_section:Hello", summary="Says how many there are.")
     ]
 
 
 class Hello:
-    """Says how many results there are."""
+    """Reports the number of results."""
 
     title, order = "Hello", 15
 

@@ -1,4 +1,4 @@
-"""The results that the tests share are imported by their name."""
+"""Makes the results that the tests share importable by their name."""
 
 import sys
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Results of an evaluation with slices and counts, as they stand in `metrics.jsonl`."""
+"""Results of an evaluation with slices and counts, in the form of `metrics.jsonl`."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 
 def counts(shift: float) -> list[list[float]]:
-    """Scores of 400 examples; the larger `shift`, the better they tell yes from no."""
+    """Returns scores of 400 examples. A larger `shift` separates yes from no better."""
     draw = random.Random(3)
     table = [[0.0] * 100, [0.0] * 100]
     for number in range(400):
@@ -18,7 +18,7 @@ def counts(shift: float) -> list[list[float]]:
 
 
 def row(values: dict[str, Any], examples: int, accuracy: float, shift: float) -> dict[str, Any]:
-    """A slice."""
+    """Returns a slice."""
     return {
         "slice": values,
         "examples": examples,
@@ -28,7 +28,7 @@ def row(values: dict[str, Any], examples: int, accuracy: float, shift: float) ->
 
 
 def results() -> dict[int, dict[str, Any]]:
-    """Of three checkpoints."""
+    """Returns the results of three checkpoints."""
     return {
         step: {
             "accuracy": 0.7 + step / 1000,

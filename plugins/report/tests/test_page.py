@@ -1,4 +1,4 @@
-"""The page, the command, and a browser."""
+"""Tests of the page, the command, and the page in a browser."""
 
 import shutil
 import subprocess
@@ -96,7 +96,7 @@ def test_a_browser_shows_it(model_dir):
     )
     assert dom.returncode == 0, dom.stderr
     assert dom.stdout.count("<svg") == page.read_text().count("<svg") > 8
-    assert "CONSOLE" not in dom.stderr  # a refused style or picture would be told there
+    assert "CONSOLE" not in dom.stderr  # a refused style or picture would be reported there
     subprocess.run(
         [*common, "--window-size=1100,1400", f"--screenshot={picture}", page.as_uri()],
         capture_output=True,
@@ -104,4 +104,4 @@ def test_a_browser_shows_it(model_dir):
         check=True,
     )
     assert picture.read_bytes().startswith(b"\x89PNG")
-    assert picture.stat().st_size > 20_000  # an empty page of this size takes less than 10,000
+    assert picture.stat().st_size > 20_000  # an empty page of this size takes less than 10,000 bytes

@@ -1,4 +1,4 @@
-"""The counts behind the curves: those of numpy and scikit-learn, whatever the batches."""
+"""Tests of the counts from which curves are drawn: they equal those of numpy and scikit-learn, for any batches."""
 
 import numpy as np
 import pytest
@@ -22,7 +22,7 @@ def test_counts_of_batches_together(classes):
     assert found["report/confusion"].tolist() == confusion_matrix(labels, probabilities.argmax(1)).tolist()
     assert found["report/scores"].sum() == 500
     if classes == 2:
-        # Scores in 100 buckets: ties within one count half.
+        # Scores are in 100 buckets. Ties within one bucket count half.
         assert area(roc(found["report/scores"].tolist())) == pytest.approx(
             roc_auc_score(labels, np.floor(probabilities[:, 1] * 100)), abs=1e-9
         )

@@ -1,4 +1,4 @@
-"""The sections about a run: record, curves of the training, what is kept."""
+"""Tests of the sections about a run: record, curves of the training, and kept checkpoints."""
 
 import json
 import struct

@@ -1,4 +1,4 @@
-"""The sections keep their contract, and say what the results say."""
+"""Tests that the sections keep their contract, and show the values of the results."""
 
 import math
 import re
@@ -64,7 +64,7 @@ def test_the_worst_slice_of_an_error_comes_first_and_is_red(metric):
 
 
 def test_numbers_that_are_not_finite_have_no_place_in_a_chart():
-    """One bad row makes the metric of all examples NaN. The other slices are drawn as ever."""
+    """One bad row makes the metric of all examples NaN. The other slices are still drawn."""
     rows = [("whole", 1.0, (0.5, 1.5)), ("open", 2.0, (1.0, math.inf)), ("none", math.nan, (math.nan, math.nan))]
     for marked in (math.nan, math.inf, -math.inf):
         for chart in (interval_chart("loss", rows, marked), interval_chart("loss", rows[2:], marked)):
@@ -134,5 +134,5 @@ def test_slices_of_1_and_of_its_text_are_two_and_true_has_a_history_of_its_own()
     assert re.findall(r"<td>((?:all|k=)[^<]*)</td>", text)[:4] == ["all", "k=1", "k=&#x27;1&#x27;", "k=True"]
     chart = text.split("<h3>accuracy</h3>")[1].split("</div>")[0].split("<svg")[2]
     lines = re.findall(r'<polyline points="([^"]*)"', chart)
-    assert [len(line.split()) for line in lines] == [2, 2, 2, 2]  # one point a checkpoint
+    assert [len(line.split()) for line in lines] == [2, 2, 2, 2]  # one point per checkpoint
     assert "k=&#x27;1&#x27;" in CurveSection().body(source)

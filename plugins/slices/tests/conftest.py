@@ -1,4 +1,4 @@
-"""The program that the tests evaluate is imported by its name."""
+"""Makes the program that the tests evaluate importable by its name."""
 
 import sys
 from pathlib import Path
@@ -11,6 +11,6 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 @pytest.fixture(scope="module", autouse=True)
 def _free_compiled_programs():
-    """Programs compiled for a module's many shapes would otherwise stay until the end."""
+    """Frees the compiled programs of a module, which would otherwise stay until the end."""
     yield
     jax.clear_caches()

@@ -1,8 +1,7 @@
-"""Evaluates one model by slice and prints the results as JSON: the same model in one process or several, on any number
-of devices.
+"""Evaluates one model by slice and prints the results as JSON.
 
-Started by the tests with: directory, batch size, and for several processes index and count. Process p of two reads
-every second batch-sized part of the examples, as much as there is.
+The model is the same in one process or several, on any number of devices. The tests start it with a directory, a batch
+size, and for several processes index and count. Process p of two reads every second batch-sized part of the examples.
 """
 
 import json
@@ -21,7 +20,7 @@ ROWS = 203
 
 
 def data():
-    """Features, and labels that `x` tells a little about."""
+    """Returns features, and labels that `x` predicts slightly."""
     rng = np.random.default_rng(5)
     x = rng.normal(size=(ROWS, 4)).astype(np.float32)
     return {
@@ -35,7 +34,7 @@ def data():
 
 
 def model_fn(features, labels, mode):
-    """A score with fixed weights: the tests compute it again."""
+    """Returns a score with fixed weights, which the tests compute again."""
     kernel = ec.get_variable("kernel", (4,), lambda key, shape, dtype: jnp.array([1.0, -0.5, 0.25, 0.0], dtype))
     ec.summary.scalar("largest", jnp.max(features["x"]))  # refused inside vmap: the model is traced outside
     score = jax.nn.sigmoid(features["x"] @ kernel)
@@ -53,7 +52,7 @@ def model_fn(features, labels, mode):
 
 
 def evaluate(directory, batch_size, how="divides itself", **options):
-    """The results of an evaluation; `how`: the way of the input to several processes."""
+    """Returns the results of an evaluation. `how` selects how the input is divided over several processes."""
     features, labels = data()
 
     def input_fn(input_context):

@@ -1,4 +1,4 @@
-"""Slices are what the metric gives on the filtered examples, whatever the batches, devices and processes."""
+"""Tests that slices equal the metric on the filtered examples, for any batches, devices and processes."""
 
 import json
 import os
@@ -20,7 +20,7 @@ PROGRAM = (HERE / "slice_program.py").read_text()
 
 
 def expected():
-    """Examples and metrics of each slice, by scikit-learn and numpy on the filtered rows."""
+    """Returns examples and metrics of each slice, by scikit-learn and numpy on the filtered rows."""
     features, labels = slice_program.data()
     score = 1 / (1 + np.exp(-(features["x"].astype(np.float64) @ [1.0, -0.5, 0.25, 0.0])))
     slices = [{}] + [{"sex": sex} for sex in ("female", "male")]
@@ -56,7 +56,7 @@ def assert_as_expected(rows):
 
 @pytest.fixture(scope="module")
 def one(tmp_path_factory):
-    """Of one device, in batches of 16."""
+    """The results of one device, in batches of 16."""
     return slice_program.evaluate(str(tmp_path_factory.mktemp("one")), 16)["slices"]
 
 
@@ -88,8 +88,8 @@ def test_eight_devices_give_the_same(one, tmp_path):
 @pytest.mark.parametrize("how", ["dealt out", "divides itself", "whole"])
 @pytest.mark.slow
 def test_two_processes_give_the_same(tmp_path, how, rows):
-    # 203 examples: one process has a row more, and batches of 17 leave the last parts unequal. Those of 20 are dealt
-    # out to two processes, which draw half of each or, like files, all of it.
+    # 203 examples: one process has one row more, and batches of 17 make the last parts unequal. Batches of 20 are
+    # divided over two processes, which draw half of each or, like files, all of it.
     with socket.socket() as listening:
         listening.bind(("127.0.0.1", 0))
         address = f"127.0.0.1:{listening.getsockname()[1]}"
@@ -124,8 +124,8 @@ def test_results_are_rows_and_numbers_by_name(tmp_path):
     assert all(not row.intervals for row in rows)
     assert found["accuracy/sex=female"] == rows[1].metrics["accuracy"]
     assert found["accuracy"] == rows[0].metrics["accuracy"]
-    assert "counts/sex=female" not in found  # no number
-    assert "loss" not in rows[1].metrics  # a mean over batches is no metric of examples
+    assert "counts/sex=female" not in found  # not a number
+    assert "loss" not in rows[1].metrics  # a mean over batches is not a metric of examples
     written = json.loads((tmp_path / "eval" / "metrics.jsonl").read_text())["metrics"]
     assert written["slices"] == found["slices"]
     assert written["accuracy/sex=female"] == found["accuracy/sex=female"]

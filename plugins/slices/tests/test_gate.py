@@ -1,4 +1,4 @@
-"""No export while a slice is too bad."""
+"""Tests that nothing is exported while a slice is too bad."""
 
 import logging
 from pathlib import Path
@@ -32,7 +32,7 @@ class Writes:
 
 
 def result(metric="accuracy", **slices):
-    """An evaluation; examples by slice are 100, of those called few 3."""
+    """Returns the results of an evaluation. Each slice has 100 examples, but a slice named `few` has 3."""
     rows = [
         ({}, 1000, sum(slices.values()) / len(slices)),
         *(({"key": k}, 3 if k == "few" else 100, v) for k, v in slices.items()),
@@ -86,11 +86,11 @@ def test_an_export_in_the_background_counts_once_it_is_there(tmp_path):
 
 
 class Killed(BaseException):
-    """As a kill: nobody tidies up after it."""
+    """Simulates a kill, after which nothing is cleaned up."""
 
 
 class WritesAndIsKilled(Writes):
-    """It exports where a reader looks, and is killed before its caller learns of it, or before the export."""
+    """Exports to the folder that readers see, and is killed before its caller hears of it, or before the export."""
 
     def __init__(self, *names):
         super().__init__()
@@ -107,7 +107,7 @@ def test_a_kill_after_the_export_leaves_its_values(tmp_path):
     for names, value in ((["1700000000"], 0.9), ([], 0.99)):
         with pytest.raises(Killed):
             run(SliceGate(WritesAndIsKilled(*names), metric="accuracy", largest_fall=0.05), tmp_path, "2", a=value)
-    writes = Writes("never")  # as one does that has exported this evaluation
+    writes = Writes("never")  # an exporter that has exported this evaluation returns None
     again = SliceGate(writes, metric="accuracy", largest_fall=0.05)
     assert run(again, tmp_path, "2", a=0.9) is None
     again.wait()

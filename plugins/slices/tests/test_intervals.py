@@ -1,4 +1,4 @@
-"""The intervals: as wide as theory says, and holding the true value as often as they promise."""
+"""Tests of the intervals: they are as wide as theory says, and cover the true value as often as they promise."""
 
 import math
 
@@ -10,7 +10,7 @@ from estimator_slices.keys import KeyReader
 
 
 def grouped_means(values, groups):
-    """The mean without each group that has examples."""
+    """Returns the mean without each group that has examples."""
     return [values[groups != group].mean() for group in np.unique(groups)]
 
 
@@ -33,7 +33,7 @@ def test_it_holds_the_true_value_as_often_as_it_says():
         values = (rng.uniform(size=300) < truth).astype(float)
         low, high = interval(values.mean(), grouped_means(values, groups_of(300, reader)), 0.95)
         inside += low <= truth <= high
-    # 2,000 rounds: the share of an exact 95% interval lies within 0.95 +- 0.015 but for one in 400 times.
+    # With 2,000 rounds, the share of an exact 95% interval is within 0.95 +- 0.015, except once in 400 runs.
     assert abs(inside / rounds - 0.95) < 0.015
 
 

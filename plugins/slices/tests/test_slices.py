@@ -1,4 +1,4 @@
-"""Doors and edges: keys of every form, padding, host transforms, growth, refusals, `train_and_evaluate`."""
+"""Tests of entry points and edge cases: all forms of keys, padding, host transforms, growth, refusals, schedules."""
 
 from types import SimpleNamespace
 
@@ -33,7 +33,7 @@ def estimator(tmp_path, **arguments):
 
 
 def batches(keys, size=4, **more):
-    """An input of one key and the label 0, 1, 2, ..."""
+    """Returns an input of one key with the labels 0, 1, 2, ..."""
     labels = np.arange(len(keys), dtype=np.float32)
 
     def input_fn():
@@ -50,7 +50,7 @@ def values(found):
 
 
 class NAType:
-    """As `pandas.NA`, which no comparison answers."""
+    """Acts like `pandas.NA`, for which comparisons have no answer."""
 
     def __ne__(self, other):
         return self
@@ -90,7 +90,7 @@ def test_keys_of_every_form(tmp_path, keys, names):
 
 
 def test_values_that_python_takes_for_one_are_several_slices(tmp_path):
-    """Within a batch, across batches and in crossings; each number has a name of its own."""
+    """This holds within a batch, across batches and in crossings. Each number has its own name."""
     mixed = [True, 1, 1.0, "1", 0, False, None, "(missing)"]
     other = np.arange(16) // 8
     keys = np.array([*mixed, *reversed(mixed)], object)
@@ -149,7 +149,7 @@ def test_padding_is_in_no_slice(tmp_path, how):
 
 
 class DropsKey:
-    """A host transform after which the key is a number, and under another name."""
+    """A host transform that turns the key into a number with another name."""
 
     name, version, files = "drops_key", 1, {}
 
@@ -176,7 +176,7 @@ def test_labels_and_a_second_evaluation(tmp_path):
 
 
 def test_an_empty_text_is_a_slice_beside_others(tmp_path):
-    """Files have it where a text is missing."""
+    """Files contain an empty text if a text is missing."""
     found = estimator(tmp_path).evaluate(batches(np.array(["b", "", "a", ""])), slices=["key"])
     assert [(row.name, row.examples) for row in rows_of(found)] == [("all", 4), ("key=", 2), ("key=a", 1), ("key=b", 1)]
 
@@ -253,10 +253,10 @@ def drawn_rows(count):
     ("drawn", "total", "size", "own"),
     [
         (10, 20, 20, list(range(10))),  # arrays: each of two processes draws its half
-        (20, 20, 20, []),  # files: each draws all, and the half of the other is left out afterwards
+        (20, 20, 20, []),  # files: each draws all, and the half of the other is removed afterwards
         (3, 20, 3, []),  # the last batch of files, padded
         (10, 20, 10, []),  # the same, with as many rows as each process has of it
-        (3, 3, 3, []),  # too few to divide
+        (3, 3, 3, []),  # too few rows to divide
         (20, None, 20, None),  # the input divides itself
     ],
 )

@@ -1,4 +1,4 @@
-"""Commands as components: the suite catches what is wrong, and `estimator` finds the package of `new-plugin`."""
+"""Tests of commands as components: the suite catches faults, and `estimator` finds the package of `new-plugin`."""
 
 from __future__ import annotations
 

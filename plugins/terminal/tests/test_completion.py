@@ -1,4 +1,4 @@
-"""Completion scripts, run by the shells that are installed."""
+"""Tests of the completion scripts in the installed shells."""
 
 import os
 import select
@@ -87,12 +87,12 @@ def test_zsh_completes(tmp_path: Path, words: str, expected: str) -> None:
         zsh.types(start)
         zsh.waits_for("\nready")
         zsh.types(f"{words}\t")
-        zsh.types("\x01print -r -- \n")  # to the beginning of the line, which the shell then prints as it is
+        zsh.types("\x01print -r -- \n")  # moves to the beginning of the line, which the shell then prints unchanged
         zsh.waits_for(f"\n{completed}")
 
 
 class ZshTerminal:
-    """A zsh with a terminal, as a person has it."""
+    """A zsh with a terminal, as in an interactive session."""
 
     def __init__(self, folder: Path) -> None:
         self._own, theirs = os.openpty()

@@ -1,4 +1,4 @@
-"""`estimator doctor`, and packages that are replaced while a run is under way."""
+"""Tests of `estimator doctor`, and of packages that are replaced during a run."""
 
 import json
 import logging
@@ -25,7 +25,7 @@ def no_training_before(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A place for packages that one test installs and replaces."""
+    """A folder for packages that one test installs and replaces."""
     install(tmp_path, "acme", "1.0")
     monkeypatch.syspath_prepend(tmp_path)
     return tmp_path
@@ -118,7 +118,7 @@ def test_a_failure_names_what_was_replaced(
     site: Path, caplog: pytest.LogCaptureFixture, error: BaseException | None, mode: str, told: bool
 ) -> None:
     run = FakeRun(mode=mode)
-    plugin.estimator_run_start(replace(run))  # each call of an observer has a view of its own
+    plugin.estimator_run_start(replace(run))  # each call of an observer has its own view of the run
     plugin.estimator_run_end(replace(run), None)
     shutil.rmtree(site / "acme-1.0.dist-info")
     install(site, "acme", "1.1")

@@ -39,7 +39,7 @@ def main(folder):
 
 
 def slots(folder):
-    """Slots of a variable in eleven parts, which the scope of the optimizer names, and the same without one of them."""
+    """Records the slots of a variable in eleven parts, in the scope of the optimizer, and again without one part."""
     for scope in ("linear", "dnn"):
         with tf.Graph().as_default(), v1.Session() as session, v1.variable_scope(scope):
             parts = v1.fixed_size_partitioner(11)
