@@ -1,4 +1,4 @@
-"""The tests beside each guarantee of docs/guarantees.md."""
+"""Finds the tests of each guarantee of docs/guarantees.md."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable
 from pathlib import Path
 
-#: The tables of the page, by the word that the code and the mutants use for their rows.
+#: The tables of the page, by the word for their rows in the code and the mutants.
 TABLES = {
     "trap": "Faults of the obvious implementation",
     "fault": "Faults of tf.estimator, not repeated",
@@ -20,7 +20,7 @@ _TEST = re.compile(r"`([^`:]+\.py::\w+(?:\[[^\]`]+\])?)`")
 
 
 def tests_beside(page: str) -> dict[str, tuple[str, ...]]:
-    """`file::test` of every test, by "trap 1", "fault 1", "rule 1", ... ."""
+    """Returns the tests of each guarantee as `file::test`, by "trap 1", "fault 1", "rule 1" and so on."""
     found: dict[str, tuple[str, ...]] = {}
     for word, heading in TABLES.items():
         section = page.split(f"## {heading}\n")[1].split("\n## ")[0]
@@ -31,7 +31,7 @@ def tests_beside(page: str) -> dict[str, tuple[str, ...]]:
 
 
 def missing(root: Path, file: str, test: str, case: str | None) -> list[str]:
-    """What does not exist of a test named by file, function and perhaps case."""
+    """Returns what is missing of a test that is named by file, function and optionally case."""
     path = root / file
     if not path.is_file():
         return [f"there is no {file}"]
@@ -44,29 +44,29 @@ def missing(root: Path, file: str, test: str, case: str | None) -> list[str]:
 
 
 def is_slow(root: Path, file: str, test: str) -> bool:
-    """Whether all cases of a test are left to the session `faults`."""
+    """Returns whether only the session `faults` runs the test, in all its cases."""
     path = root / file
     return path.is_file() and test in _read(path)[2]
 
 
 def needs_emulator(root: Path, file: str, test: str) -> bool:
-    """Whether a test asks for a server that `uv sync` does not install, and is skipped without it."""
+    """Returns whether a test needs a server that `uv sync` does not install. It is skipped without the server."""
     path = root / file
     return path.is_file() and test in _read(path)[3]
 
 
 @functools.cache
 def _read(path: Path) -> tuple[str, frozenset[str], frozenset[str], frozenset[str]]:
-    """A test file, the names of its functions, of the slow ones and of those that need a server of `EMULATORS`.
+    """Returns a test file, and the names of all its functions, of slow ones, and of those that need an emulator.
 
-    A file is asked about hundreds of times.
+    The names of emulators are in `EMULATORS`. The result is cached, because each file is requested hundreds of times.
     """
     text = path.read_text()
     functions = [node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.FunctionDef)]
     slow = [one for one in functions if "pytest.mark.slow" in map(ast.unparse, one.decorator_list)]
     needing = set(EMULATORS)
     while more := {one.name for one in functions if needing & {arg.arg for arg in one.args.args}} - needing:
-        needing |= more  # a fixture of the file may ask for another one
+        needing |= more  # a fixture of the file may use another fixture
     return text, _names(functions), _names(slow), frozenset(needing)
 
 

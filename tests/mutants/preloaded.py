@@ -1,7 +1,7 @@
-"""A process that has imported the libraries already, and runs pytest in a fork of itself for each request.
+"""A process that has imported the libraries, and runs pytest in a fork of itself for each request.
 
 Imports take longer than most tests. A request is a line of JSON on stdin, `{"arguments": [...], "output": path,
-"seconds": limit}`; the answer is the exit status of pytest, negative for a signal, as a line on stdout.
+"seconds": limit}`. The answer is the exit status of pytest as a line on stdout. It is negative for a signal.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import time
 from importlib.metadata import entry_points
 
 PROFILE = "mutants"
-#: Nothing of ours, and nothing whose presence changes what we do: adapters look which libraries have been imported.
+#: No package of ours, and no library whose presence changes our behaviour. Adapters check which libraries are imported.
 _LIBRARIES = (
     "jax.numpy",
     "jax.experimental.multihost_utils",
@@ -36,7 +36,7 @@ def serve() -> None:
     for plugin in entry_points(group="pytest11"):
         plugin.load()
     hypothesis = importlib.import_module("hypothesis")
-    phases = (hypothesis.Phase.explicit, hypothesis.Phase.generate)  # one failure will do: no search for a smaller one
+    phases = (hypothesis.Phase.explicit, hypothesis.Phase.generate)  # one failure is enough: no shrinking
     ci = hypothesis.settings.get_profile("ci")
     hypothesis.settings.register_profile(PROFILE, ci, phases=phases)
     print("ready", flush=True)
@@ -49,10 +49,10 @@ def serve() -> None:
 
 
 def _run(arguments: list[str], output: str) -> None:
-    """The child: never returns."""
+    """Runs pytest in the child, and never returns."""
     status = 70
     try:
-        os.setsid()  # so that what the tests start ends with them
+        os.setsid()  # processes that the tests start end with them
         target = os.open(output, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
         for number in (1, 2):
             os.dup2(target, number)
@@ -78,9 +78,9 @@ def _status_of(child: int, seconds: float) -> int:
             if found:
                 return os.waitstatus_to_exitcode(status)
             time.sleep(0.02)
-    finally:  # also when the runner is killed, or a Ctrl-C comes, which the group of the child does not get
+    finally:  # also after a kill of the runner, or a Ctrl-C, which the group of the child does not receive
         with contextlib.suppress(ProcessLookupError):
-            os.killpg(child, signal.SIGKILL)  # what a failing test has left running
+            os.killpg(child, signal.SIGKILL)  # processes that a failing test has left running
     _, status = os.waitpid(child, 0)
     return os.waitstatus_to_exitcode(status)
 

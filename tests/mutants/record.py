@@ -1,4 +1,4 @@
-"""A mutant: one small change of a rule, and the tests that must notice it."""
+"""Defines a mutant: one small change of a rule, and the tests that must detect it."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ class Mutant:
     """One change of the source that breaks a rule.
 
     Args:
-        name: unique; says what the mutated code does wrong, in words joined by hyphens.
+        name: a unique name that says what the mutated code does wrong, in words joined by hyphens.
         guarantee: a row of docs/guarantees.md: "trap 9", "fault 3" or "rule 5".
         file: the source, from the root of the repository.
-        old: a piece of it that occurs exactly once.
-        new: what stands there instead.
-        tests: names of tests beside the guarantee, with their case if there is one; none: all of them.
-        in_cut: False where its tests start processes, wait, or take more than a few seconds; then a cut leaves it out.
+        old: a piece of the source that occurs exactly once.
+        new: the text that replaces it.
+        tests: names of tests of the guarantee, optionally with a case. None named: all of them.
+        in_cut: False if its tests start processes, wait, or take more than a few seconds. A cut then omits it.
 
     Example:
         >>> Mutant(name="adds-one", guarantee="rule 1", file="a.py", old="x", new="x + 1").mutated("y = x")
@@ -37,10 +37,10 @@ class Mutant:
     in_cut: bool = True
 
     def mutated(self, source: str) -> str:
-        """The source with the change.
+        """Returns the source with the change.
 
         Raises:
-            StaleMutantError: `old` does not occur exactly once, the change is none, or a module is no Python with it.
+            StaleMutantError: `old` does not occur exactly once, the change is empty, or the result is not valid Python.
         """
         count = source.count(self.old)
         if count != 1:
@@ -58,17 +58,17 @@ class Mutant:
 
 
 class StaleMutantError(Exception):
-    """A mutant that does not fit the sources any more."""
+    """A mutant no longer fits the sources."""
 
 
 def all_mutants() -> dict[str, tuple[Mutant, ...]]:
-    """The mutants of this repository, by room: one module each."""
+    """Returns the mutants of this repository by room. Each room is a module."""
     names = sorted(path.stem for path in ROOMS.glob("*.py"))
     return {name: importlib.import_module(f"tests.mutants.rooms.{name}").MUTANTS for name in names}
 
 
 def spread(mutants: Sequence[Mutant], most: int) -> list[Mutant]:
-    """At most so many of them, evenly spaced; always the same ones.
+    """Returns at most the given number of mutants, evenly spaced. The selection is always the same.
 
     Example:
         >>> made = [Mutant(name=name, guarantee="rule 1", file="a.py", old="x", new="y") for name in "abcdef"]
@@ -80,14 +80,14 @@ def spread(mutants: Sequence[Mutant], most: int) -> list[Mutant]:
 
 
 def own_tests(mutant: Mutant, beside: Iterable[str]) -> tuple[str, ...]:
-    """The tests to run, as pytest takes them.
+    """Returns the tests to run, as arguments of pytest.
 
     Args:
-        mutant: whose tests.
-        beside: `file::test` of every test beside its guarantee.
+        mutant: the mutant to test.
+        beside: `file::test` of every test of its guarantee.
 
     Raises:
-        StaleMutantError: no test of that name stands beside the guarantee.
+        StaleMutantError: the guarantee has no test of that name.
     """
     by_name = {test.partition("::")[2]: test for test in beside}
     missing = [name for name in mutant.tests if name.partition("[")[0] not in by_name and name not in by_name]
@@ -99,6 +99,6 @@ def own_tests(mutant: Mutant, beside: Iterable[str]) -> tuple[str, ...]:
 
 
 def _case(by_name: dict[str, str], name: str) -> str:
-    """A case of a test that stands beside the guarantee as a whole."""
+    """Returns a case of a test that the guarantee lists as a whole."""
     test, bracket, case = name.partition("[")
     return by_name[test] + bracket + case

@@ -1,7 +1,7 @@
-"""Applies the mutants one by one to copies of the packages, and runs the tests beside their guarantees.
+"""Applies the mutants one by one to copies of the packages, and runs the tests of their guarantees.
 
 `python -m tests.mutants.run [--only NAME_OR_ROOM ...] [--cut N] [--list]`. Every mutant must be killed: a test fails
-with it that passes without. A survivor, and a mutant that does not fit the sources any more, are errors.
+with it that passes without it. A survivor is an error, and so is a mutant that no longer fits the sources.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from tests.mutants.record import Mutant, StaleMutantError, all_mutants, own_test
 
 ROOT = Path(__file__).parents[2]
 WORKERS = min(2, os.cpu_count() or 1)
-#: Seconds after which a test hangs: with some mutants they do, and that kills the mutant.
+#: The seconds after which a test counts as hanging. Some mutants make tests hang, and that kills the mutant.
 TEST_SECS, PYTEST_SECS = 120, 400
 _COPIED = ("pyproject.toml", "docs", "estimator_core", "examples", "plugins", "tests")
 _NOT_COPIED = shutil.ignore_patterns("__pycache__", "*.md", "separate", "frozen_1_0.whl")
@@ -44,20 +44,20 @@ _PYTEST = (
     f"--hypothesis-profile={PROFILE}",
     "-Wignore::pytest.PytestAssertRewriteWarning",  # its plugins have been imported already
 )
-#: What a mutant must not cause: then it is a mistake of its author, and no test has noticed a broken rule.
+#: Errors that a mutant must not cause. They are a mistake of its author, and no test has detected a broken rule.
 _MISTAKES = ("NameError", "ImportError", "ModuleNotFoundError", "SyntaxError")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Outcome:
-    """What became of a mutant.
+    """The outcome of a mutant.
 
     Args:
-        mutant: which.
+        mutant: the mutant.
         status: "killed", "TIMED OUT" (a test hangs with it, which kills it too), "SURVIVED", "STALE" or "BROKEN" (it
-            fails for a reason of its own).
-        seconds: how long its tests took.
-        why: the first failure, or what is wrong with the mutant.
+            fails for another reason).
+        seconds: the duration of its tests.
+        why: the first failure, or the fault of the mutant itself.
     """
 
     mutant: Mutant
@@ -67,12 +67,12 @@ class Outcome:
 
 
 class Copy:
-    """The packages and their tests in a folder of their own, which the tests import.
+    """A copy of the packages and their tests in a separate folder, which the tests import.
 
     Args:
-        root: of the repository.
-        folder: an empty one.
-        added: a folder whose files are added to the copy, None: none.
+        root: the root of the repository.
+        folder: an empty folder for the copy.
+        added: a folder whose files are added to the copy, or None.
     """
 
     def __init__(self, root: Path, folder: Path, added: Path | None = None) -> None:
@@ -95,10 +95,10 @@ class Copy:
         (temporary := folder / "temporary").mkdir()
         self._env = {
             **os.environ,
-            "PYTHONPATH": os.pathsep.join(map(str, sources)),  # before what is installed, for child processes too
+            "PYTHONPATH": os.pathsep.join(map(str, sources)),  # before installed packages, for child processes too
             "JAX_PLATFORMS": "cpu",
             "KERAS_BACKEND": "jax",
-            # What another pytest of this machine clears away there must not look like a test that fails.
+            # Without its own folder, the cleanup of another pytest on this machine would look like a failing test.
             "PYTEST_DEBUG_TEMPROOT": str(temporary),
         }
         self._server = subprocess.Popen(
@@ -116,10 +116,10 @@ class Copy:
         self._server.communicate()
 
     def check_imported(self) -> None:
-        """Makes sure that a process started here imports the copy and nothing else.
+        """Makes sure that a process started here imports only the copy.
 
         Raises:
-            AssertionError: a package comes from somewhere else.
+            AssertionError: a package comes from another place.
         """
         program = "import importlib, sys\nfor name in sys.argv[1:]: print(importlib.import_module(name).__file__)"
         command = [sys.executable, "-c", program, *self.packages]
@@ -129,7 +129,10 @@ class Copy:
         assert not strange, f"imported from elsewhere: {strange}"
 
     def pytest(self, tests: Sequence[str], seconds: int = PYTEST_SECS) -> tuple[int, str]:
-        """Exit status, negative for a signal, and output; a process that takes longer is killed."""
+        """Returns the exit status, which is negative for a signal, and the output.
+
+        A process that takes longer is killed.
+        """
         output = self._folder / "output.txt"
         request = {"arguments": [*_PYTEST, *tests], "output": str(output), "seconds": seconds}
         assert self._server.stdin is not None
@@ -143,7 +146,7 @@ class Copy:
         return self._server.stdout.readline().strip()
 
     def run(self, mutant: Mutant, tests: Sequence[str]) -> Outcome:
-        """Applies one mutant, runs its tests, and puts the source back."""
+        """Applies one mutant, runs its tests, and restores the source."""
         path = self._folder / mutant.file
         begun = time.monotonic()
         source = path.read_text(encoding="utf-8")
@@ -157,14 +160,14 @@ class Copy:
 
 
 def _write(path: Path, source: str) -> None:
-    """Writes a source, and forgets its bytecode: it is told by length and second, which two sources may share."""
+    """Writes a source, and deletes its bytecode, because two sources may have the same length and second."""
     path.write_text(source, encoding="utf-8")
     for compiled in (path.parent / "__pycache__").glob(f"{path.stem}.*.pyc"):
         compiled.unlink()
 
 
 def judged(status: int, output: str) -> tuple[str, str]:
-    """What an exit status of pytest says of a mutant, and the line that says why."""
+    """Returns the status of a mutant for an exit status of pytest, and the line that explains it."""
     if status == 0:
         return "SURVIVED", "all tests pass"
     if status < 0:
@@ -172,7 +175,7 @@ def judged(status: int, output: str) -> tuple[str, str]:
     found = re.search(r"^(?:FAILED|ERROR) (.*)$", output, re.MULTILINE)
     why = found[1] if found else output.strip()[-300:]
     error = why.partition(" - ")[2]
-    if found and not error:  # pytest leaves it out beside a long name; `--tb=line` has it in a line of its own
+    if found and not error:  # pytest omits the error after a long name; `--tb=line` prints it on its own line
         error = next(iter(re.findall(r"^(?:E  +|/.*:\d+: )(.*)$", output, re.MULTILINE)), "")
         why += f" - {error}"
     if status != 1 or error.startswith(_MISTAKES):
@@ -186,12 +189,12 @@ def run_all(
     beside: Mapping[str, Sequence[str]],
     added: Path | None = None,
 ) -> list[Outcome]:
-    """The outcome of each mutant, in their order.
+    """Returns the outcome of each mutant, in the same order.
 
     Args:
-        root: of the repository.
+        root: the root of the repository.
         chosen: the mutants.
-        beside: `file::test` of the tests beside each guarantee.
+        beside: `file::test` of the tests of each guarantee.
         added: a folder whose files are added to the copies of the repository.
 
     Raises:
@@ -234,14 +237,14 @@ def run_all(
 
 
 def _check_without_mutants(copies: queue.SimpleQueue[Copy], pool: ThreadPoolExecutor, tests: Sequence[str]) -> None:
-    """Runs each test once with the sources as they are."""
+    """Runs each test once with the unchanged sources."""
 
     def part(number: int) -> tuple[int, str]:
         copy = copies.get()
         try:
             copy.check_imported()
             own = tests[number::WORKERS]
-            return copy.pytest(own, TEST_SECS * len(own)) if own else (0, "")  # each test has a limit of its own
+            return copy.pytest(own, TEST_SECS * len(own)) if own else (0, "")  # each test has its own limit
         finally:
             copies.put(copy)
 
@@ -253,7 +256,7 @@ def _check_without_mutants(copies: queue.SimpleQueue[Copy], pool: ThreadPoolExec
 def report(
     rooms: Mapping[str, Sequence[Mutant]], outcomes: Sequence[Outcome], seconds: float, *, may_time_out: bool = True
 ) -> int:
-    """Prints the table; gives the exit status."""
+    """Prints the table, and returns the exit status."""
     room_of = {mutant.name: room for room, mutants in rooms.items() for mutant in mutants}
     for outcome in outcomes:
         mutant = outcome.mutant
@@ -267,10 +270,10 @@ def report(
 
 
 def chosen_by(rooms: Mapping[str, Sequence[Mutant]], only: Sequence[str], cut: int | None) -> list[Mutant]:
-    """The mutants that the arguments ask for.
+    """Returns the mutants that the arguments select.
 
     Raises:
-        SystemExit: a name is neither a mutant's nor a room's.
+        SystemExit: a name is neither a mutant nor a room.
     """
     known = {mutant.name for mutants in rooms.values() for mutant in mutants} | set(rooms)
     if unknown := [name for name in only if name not in known]:
@@ -285,7 +288,7 @@ def chosen_by(rooms: Mapping[str, Sequence[Mutant]], only: Sequence[str], cut: i
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """The command."""
+    """Runs the command."""
     parser = argparse.ArgumentParser(description="Break each rule once, and see whether a test notices.")
     parser.add_argument("--only", nargs="+", default=(), metavar="NAME", help="mutants or rooms")
     parser.add_argument("--cut", type=int, help="at most so many, evenly spaced")

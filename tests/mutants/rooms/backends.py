@@ -1,4 +1,4 @@
-"""Which devices, and where arrays lie on them."""
+"""Mutants of the choice of devices, and of the placement of arrays on them."""
 
 from tests.mutants.record import Mutant
 

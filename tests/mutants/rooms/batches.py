@@ -1,4 +1,4 @@
-"""The batches of a call: groups of them, and those that are looked at ahead."""
+"""Mutants of the batches of a call: groups of batches, and batches that are inspected ahead of time."""
 
 from tests.mutants.record import Mutant
 
@@ -87,7 +87,7 @@ MUTANTS = (
         new="if False:",
         tests=("test_an_input_that_becomes_slow_is_not_waited_for",),
     ),
-    # Batches that are looked at ahead
+    # Batches that are inspected ahead of time
     Mutant(
         name="a-prepared-group-is-used-after-a-single-draw",
         guarantee="rule 30",

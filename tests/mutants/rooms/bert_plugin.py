@@ -1,4 +1,4 @@
-"""BERT: the bits of dropout, and what activations keep."""
+"""Mutants of BERT: the bits of dropout, and the stored activations."""
 
 from tests.mutants.record import Mutant
 

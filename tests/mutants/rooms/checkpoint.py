@@ -1,4 +1,4 @@
-"""Checkpoints: one owner, whole or not at all, never garbage, never NaN, the right ones kept."""
+"""Mutants of checkpoints: one owner, complete or absent, never garbage, never NaN, correct retention."""
 
 from tests.mutants.record import Mutant
 
@@ -234,7 +234,7 @@ MUTANTS = (
         new="if False:",
         tests=("test_a_newer_format_is_refused_by_name",),
     ),
-    # ---- Whole or not at all
+    # ---- Complete or absent
     Mutant(
         name="an-interrupted-replacement-loses-the-old-checkpoint",
         guarantee="rule 3",

@@ -1,4 +1,4 @@
-"""Who trains together, as the environment tells."""
+"""Mutants of the choice of the processes that train together, according to the environment."""
 
 from tests.mutants.record import Mutant
 
@@ -318,7 +318,7 @@ MUTANTS = (
     Mutant(
         name="a-killed-evaluator-does-not-start-again",
         guarantee="rule 214",
-        file="plugins/launchers/src/estimator_launchers/ray_board.py",  # the supervisor here is a process of its own
+        file="plugins/launchers/src/estimator_launchers/ray_board.py",  # the supervisor here is a separate process
         old="if self._evaluator_restarts >= self._max_restarts:",
         new="if True:",
         tests=("test_a_lost_evaluator_is_named_and_starts_again_while_the_others_train",),

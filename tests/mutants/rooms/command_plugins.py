@@ -1,4 +1,4 @@
-"""Commands of packages: which program and which model they take."""
+"""Mutants of the commands of packages: the program and the model that they use."""
 
 from tests.mutants.record import Mutant
 

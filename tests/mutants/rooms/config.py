@@ -1,4 +1,4 @@
-"""RunConfig and the specs: what cannot be used is refused before any work starts."""
+"""Mutants of RunConfig and the specs: unusable values are refused before any work starts."""
 
 from tests.mutants.record import Mutant
 

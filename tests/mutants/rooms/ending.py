@@ -1,4 +1,4 @@
-"""The end of a call: what a kill after the last save must not cost."""
+"""Mutants of the end of a call: a kill after the last save must not lose results."""
 
 from tests.mutants.record import Mutant
 
@@ -50,7 +50,7 @@ MUTANTS = (
         tests=("test_the_evaluations_and_exports_at_the_end_are_made_up_for",),
         in_cut=False,
     ),
-    # What several say of one save
+    # Several reports of one save
     Mutant(
         name="a-result-is-that-of-a-checkpoint-before-its-commit",
         guarantee="rule 97",

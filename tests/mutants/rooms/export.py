@@ -1,4 +1,4 @@
-"""Export directories and signatures."""
+"""Mutants of export directories and signatures."""
 
 from tests.mutants.record import Mutant
 

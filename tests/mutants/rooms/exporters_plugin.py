@@ -1,4 +1,4 @@
-"""Exporters, bundles and serving of estimator-exporters."""
+"""Mutants of exporters, bundles and serving in estimator-exporters."""
 
 from tests.mutants.record import Mutant
 

@@ -1,4 +1,4 @@
-"""Losses and metrics of estimator-heads."""
+"""Mutants of losses and metrics in estimator-heads."""
 
 from tests.mutants.record import Mutant
 

@@ -1,4 +1,4 @@
-"""Early stopping, averages and other hooks of estimator-hooks."""
+"""Mutants of early stopping, averages and other hooks in estimator-hooks."""
 
 from tests.mutants.record import Mutant
 

@@ -1,4 +1,4 @@
-"""Inputs: positions, aliasing, what may be a batch, padding, order, prefetching."""
+"""Mutants of inputs: positions, aliasing, types of batches, padding, order, prefetching."""
 
 from tests.mutants.record import Mutant
 

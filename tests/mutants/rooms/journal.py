@@ -1,4 +1,4 @@
-"""One writer, one order: epochs, records, names of checkpoints, event files."""
+"""Mutants of the journal: one writer and one order of epochs, records, checkpoint names and event files."""
 
 from tests.mutants.record import Mutant
 

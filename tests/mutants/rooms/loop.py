@@ -1,4 +1,4 @@
-"""Training, evaluation and prediction: hooks, dispatches and what is told of them."""
+"""Mutants of training, evaluation and prediction: hooks, dispatches, and their reports."""
 
 from tests.mutants.record import Mutant
 
@@ -6,7 +6,7 @@ _ROOM = "estimator_core/_loop/"
 _CORE = "estimator_core/"
 
 MUTANTS = (
-    # Steps that nobody wants to see
+    # Steps without an observer
     Mutant(
         name="every-step-asks-everybody",
         guarantee="rule 90",
@@ -25,7 +25,7 @@ MUTANTS = (
         tests=("test_calls_are_as_recorded",),
         in_cut=False,
     ),
-    # When hooks have control
+    # Times at which hooks have control
     Mutant(
         name="a-late-hook-misses-the-last-step",
         guarantee="rule 31",

@@ -1,4 +1,4 @@
-"""Metrics: exact totals, padding left out, the same structure for every batch."""
+"""Mutants of metrics: exact totals, padding left out, the same structure for every batch."""
 
 from tests.mutants.record import Mutant
 

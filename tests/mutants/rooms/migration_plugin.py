@@ -1,4 +1,4 @@
-"""What comes from TensorFlow: exported models and directories of transformers."""
+"""Mutants of the import from TensorFlow: exported models and directories of transformers."""
 
 from tests.mutants.record import Mutant
 

@@ -1,4 +1,4 @@
-"""Variables, keys, scopes and outputs of a model_fn."""
+"""Mutants of the variables, keys, scopes and outputs of a model_fn."""
 
 from tests.mutants.record import Mutant
 

@@ -1,4 +1,4 @@
-"""Packs: each byte verified, each element once, nothing read that is not needed, no hostile index accepted."""
+"""Mutants of packs: each byte is verified, each element is read once, and a hostile index is refused."""
 
 from tests.mutants.record import Mutant
 

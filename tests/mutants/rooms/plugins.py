@@ -1,4 +1,4 @@
-"""Plugins: who provides a name, who may load, and that no plugin harms another."""
+"""Mutants of plugins: the provider of a name, permission to load, and no harm to other plugins."""
 
 from tests.mutants.record import Mutant
 

@@ -1,4 +1,4 @@
-"""Runs that are run again, and commands that train."""
+"""Mutants of repeated runs, and of commands that train."""
 
 from tests.mutants.record import Mutant
 

@@ -1,4 +1,4 @@
-"""Compiled steps: what train_op may be, gradients, accumulation, the clock, sparse rows, packing."""
+"""Mutants of compiled steps: valid train_ops, gradients, accumulation, the clock, sparse rows, packing."""
 
 from tests.mutants.record import Mutant
 

@@ -1,4 +1,4 @@
-"""Records of evaluations, and event files."""
+"""Mutants of the records of evaluations, and of event files."""
 
 from tests.mutants.record import Mutant
 

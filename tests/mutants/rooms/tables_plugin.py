@@ -1,4 +1,4 @@
-"""Tables of rows: what their cache shows."""
+"""Mutants of tables of rows: the rows that their cache returns."""
 
 from tests.mutants.record import Mutant
 

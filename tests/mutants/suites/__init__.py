@@ -1,1 +1,1 @@
-"""Faults in sound components of every kind, and the runner that tells which suite kills which."""
+"""Faults in sound components of every kind, and the runner that shows which suite kills which fault."""

@@ -1,7 +1,8 @@
-"""Puts one fault at a time into sound components of every kind, and tells which test of which suite notices.
+"""Puts one fault at a time into sound components of every kind, and reports which test of which suite detects it.
 
 `python -m tests.mutants.suites.run [--only NAME_OR_KIND ...] [--list] [--write]`. Components are the packages that
-`estimator new-plugin` writes, and the sound ones of the tests of the kit. `--write` writes their rows into the docs.
+`estimator new-plugin` writes, and the sound components of the test kit's tests. `--write` writes their rows to the
+docs.
 """
 
 from __future__ import annotations
@@ -21,11 +22,11 @@ from tests.mutants.record import Mutant
 from tests.mutants.run import ROOT, Outcome, run_all
 from tests.mutants.suites import defined, learning, reading, running, serving
 
-#: Those of the core, and those of our plugins whose suite is as quick.
+#: The kinds of the core, and those of our plugins whose suites are as quick.
 SCORED = (*KINDS, "command", "schema", "launcher", "report_section", "program_format")
 MUTANTS = (*running.MUTANTS, *learning.MUTANTS, *reading.MUTANTS, *serving.MUTANTS, *defined.MUTANTS)
 PAGE = ROOT / "docs" / "plugins" / "mutation_score.md"
-#: The share of its faults that each suite has to notice.
+#: The share of its faults that each suite has to detect.
 TARGET = 0.9
 _NOBODY = "none"
 _SOUND = (
@@ -45,14 +46,14 @@ that fails. "none" means that the suite passes the fault. `uv run nox -s suite_m
 
 
 def add_packages(folder: Path) -> None:
-    """Writes a package of every kind beside the plugins, as an editable installation leaves it."""
+    """Writes a package of every kind next to the plugins, in the form of an editable installation."""
     (folder / "plugins").mkdir(exist_ok=True)
     for kind in SCORED:
         add_package(folder / "plugins", f"acme-{kind.replace('_', '-')}", kind)
 
 
 def add_package(folder: Path, name: str, kind: str) -> None:
-    """Writes a package of a kind into a folder, as an editable installation leaves it."""
+    """Writes a package of a kind into a folder, in the form of an editable installation."""
     package = name.replace("-", "_")
     write_package(name, kind, folder)
     metadata = folder / name / "src" / f"{package}-0.1.0.dist-info"
@@ -62,7 +63,7 @@ def add_package(folder: Path, name: str, kind: str) -> None:
 
 
 def suites() -> dict[str, tuple[str, ...]]:
-    """The classes of tests that examine the components of a kind, as pytest takes them; that of the template first."""
+    """Returns the test classes that examine each kind of component, as arguments of pytest. The template's is first."""
     with tempfile.TemporaryDirectory() as scratch:
         add_packages(Path(scratch))
         found: dict[str, tuple[str, ...]] = {}
@@ -76,10 +77,10 @@ def suites() -> dict[str, tuple[str, ...]]:
 
 
 def chosen_by(only: Sequence[str], beside: dict[str, tuple[str, ...]]) -> list[Mutant]:
-    """The mutants of these names or kinds, all without any; those of a template know its suite.
+    """Returns the mutants of these names or kinds, or all mutants. Mutants of a template name its suite.
 
     Raises:
-        SystemExit: a name is neither a mutant's nor a kind's.
+        SystemExit: a name is neither a mutant nor a kind.
     """
     if unknown := [name for name in only if name not in SCORED and name not in {mutant.name for mutant in MUTANTS}]:
         raise SystemExit(f"There is no mutant and no kind {', '.join(unknown)}. Kinds: {', '.join(sorted(SCORED))}.")
@@ -91,10 +92,10 @@ def chosen_by(only: Sequence[str], beside: dict[str, tuple[str, ...]]) -> list[M
 
 
 def table(noticed_by: Mapping[str, str]) -> str:
-    """What noticed each fault as a page, with the score of each kind.
+    """Returns the page of the tests that detected each fault, with the score of each kind.
 
     Args:
-        noticed_by: the name of each mutant, and the first test that fails with it; "none" without one.
+        noticed_by: the first test that fails, by the name of the mutant, or "none" if no test fails.
     """
     rows = ["| kind | suite | faults | noticed | score |", "|---|---|---|---|---|"]
     kinds = default_plugins().kinds()
@@ -111,19 +112,19 @@ def table(noticed_by: Mapping[str, str]) -> str:
 
 
 def on_the_page(text: str) -> dict[str, str]:
-    """What a page of `table` says of each fault."""
+    """Returns the entry of each fault on a page of `table`."""
     return dict(re.findall(r"^\| ([a-z][\w-]+) \| ([^|]+) \|$", text.partition("| fault |")[2], re.MULTILINE))
 
 
 def below(outcomes: Sequence[Outcome]) -> list[str]:
-    """The kinds whose suite notices too few."""
+    """Returns the kinds whose suites detect too few faults."""
     kinds = {outcome.mutant.guarantee for outcome in outcomes}
     own = {kind: [killed(outcome) for outcome in outcomes if outcome.mutant.guarantee == kind] for kind in kinds}
     return sorted(kind for kind, found in own.items() if sum(found) < TARGET * len(found))
 
 
 def killed(outcome: Outcome) -> bool:
-    """Whether the suite has noticed the fault."""
+    """Returns whether the suite has detected the fault."""
     return outcome.status in ("killed", "TIMED OUT")
 
 
@@ -133,7 +134,7 @@ def _by(outcome: Outcome) -> str:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """The command: 1 if the score of a suite is below the target, or a mutant does not fit its component any more."""
+    """Runs the command. Returns 1 if the score of a suite is below the target, or if a mutant no longer fits."""
     parser = argparse.ArgumentParser(description="Put faults into sound components, and see which suite notices.")
     parser.add_argument("--only", nargs="+", default=(), metavar="NAME", help="mutants or kinds")
     parser.add_argument("--list", action="store_true", help="only list them")
@@ -155,7 +156,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             print(f"{outcome.status}: {outcome.mutant.name} ({outcome.mutant.file}): {outcome.why[-300:]}")
     print(f"{time.monotonic() - begun:.0f} s")
     if given.write:
-        before = on_the_page(PAGE.read_text(encoding="utf-8"))  # the rows of faults that did not run now
+        before = on_the_page(PAGE.read_text(encoding="utf-8"))  # the rows of faults that did not run this time
         PAGE.write_text(table(before | found), encoding="utf-8")
     stale = [outcome for outcome in outcomes if outcome.status in ("STALE", "BROKEN")]
     return 1 if stale or below(outcomes) else 0
