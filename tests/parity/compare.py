@@ -1,4 +1,4 @@
-"""Compares what was seen here with what is expected; numbers to a relative 1e-5."""
+"""Compares observed with expected values. Numbers agree to a relative 1e-5."""
 
 import math
 import re
@@ -11,7 +11,7 @@ TRAINING_METRICS = ("mae", "label_mean")
 
 
 def mismatches(expected, seen, where=""):
-    """Yields a line for each place where ``seen`` is not what is expected."""
+    """Yields a line for each place where ``seen`` differs from ``expected``."""
     if isinstance(expected, str) and expected == ANY:
         return
     if isinstance(expected, dict) and isinstance(seen, dict):
@@ -46,14 +46,14 @@ def _equal(expected, seen):
 
 
 def error_mismatch(expected, seen):
-    """A line if an error is missing, unexpected or of another kind; the message's wording is ours."""
+    """Returns a line if an error is missing, unexpected or of another kind. The wording of the message may differ."""
     if expected is None or seen is None:
         return None if expected is seen else f"error: expected {expected}, seen {seen}"
     return None if expected["type"] in seen["kinds"] else f"error: expected {expected}, seen {seen}"
 
 
 def scenario_mismatches(expected, seen):
-    """All differences between the expected and the seen outcome of a scenario."""
+    """Returns all differences between the expected and the seen outcome of a scenario."""
     lines = []
     for index, (left, right) in enumerate(zip(expected["results"], seen["results"], strict=True)):
         for field in ("returned", "saves", "checkpoints", "latest_checkpoint", "trace"):
@@ -71,12 +71,12 @@ def scenario_mismatches(expected, seen):
 
 
 def _by_step(events):
-    """The points of each step in the order of their tags: the order within a step says nothing."""
+    """Sorts the points of each step by tag, because their order within a step has no meaning."""
     if events == ANY:
         return ANY
     return {folder: sorted(points, key=lambda point: (point[0], point[1])) for folder, points in events.items()}
 
 
 def first_words(message):
-    """The first words of a message, by which people search for it; what stands in brackets varies."""
+    """Returns the first words of a message, by which people search for it. Text in brackets varies and is left out."""
     return [word.strip("`\",.:'") for word in re.sub(r"\([^)]*\)", "", message).split()[:3]]

@@ -1,4 +1,4 @@
-"""One compilation cache for all scenarios: they compile the same few programs again and again."""
+"""Provides one compilation cache for all scenarios, because they compile the same few programs repeatedly."""
 
 import jax
 import pytest
@@ -23,5 +23,5 @@ def compilation_cache(tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def first_calls():
-    """What the first calls of scenarios gave, for the scenarios that begin alike."""
+    """Stores the results of the first calls of scenarios, for the scenarios that begin alike."""
     return {}

@@ -1,4 +1,4 @@
-"""The mistakes that record_errors.py records, made with this framework; named as there."""
+"""The mistakes that record_errors.py records, made with this framework under the same names."""
 
 import json
 import tempfile

@@ -1,4 +1,4 @@
-"""Runs a recorded scenario with this framework and tells what tf_scenario.py tells of tf.estimator's run."""
+"""Runs a recorded scenario with this framework, and reports what tf_scenario.py reports of tf.estimator's run."""
 
 import json
 import math
@@ -18,7 +18,7 @@ from tests.parity.core_tracers import TracingExporter, TracingHook, TracingListe
 
 
 def rows(count, nan_row=None):
-    """The data of all scenarios, by the formula of tf_scenario.py."""
+    """Returns the data of all scenarios, by the formula of tf_scenario.py."""
     index = np.arange(count)
     x = np.stack([(index % 5) / 4 - 0.5, (index * 3 % 7) / 7], axis=1).astype(np.float32)
     y = (1.5 * x[:, :1] - 2 * x[:, 1:] + 0.25 + (index[:, None] % 3 - 1) / 10).astype(np.float32)
@@ -28,7 +28,7 @@ def rows(count, nan_row=None):
 
 
 def batches_of(spec):
-    """The batches an input spec describes, in order; an epoch's end may fall inside a batch."""
+    """Returns the batches that an input spec describes, in order. The end of an epoch may be inside a batch."""
     x, y = rows(spec.get("rows", 24), spec.get("nan_row"))
     epochs, size = spec.get("epochs", 1), spec.get("batch_size", 4)
     end = math.inf if epochs is None else epochs * len(x)
@@ -40,7 +40,7 @@ def batches_of(spec):
 
 
 def input_fn(spec, trace, name):
-    """An input without a position: each call starts it again, as tf.data is in tf.estimator."""
+    """Returns an input without a position. Each call starts it again, as tf.data does in tf.estimator."""
 
     def make():
         trace.append(f"{name}.input_fn")
@@ -50,7 +50,7 @@ def input_fn(spec, trace, name):
 
 
 def model(params, hook):
-    """The scenarios' linear model, with the spec hooks that ``params`` asks for."""
+    """Returns the scenarios' linear model, with the spec hooks that ``params`` selects."""
 
     def model_fn(features, labels, mode):
         w = ec.get_variable("w", (2, 1), np.array([[0.5], [-0.25]], np.float32))
@@ -80,9 +80,10 @@ def model(params, hook):
 
 
 def run(scenario, folder, first_calls=None):
-    """Runs the calls of one scenario in ``folder`` and returns what could be seen after each.
+    """Runs the calls of one scenario in ``folder``, and returns the observations after each call.
 
-    Many scenarios begin with the same training: ``first_calls`` keeps what it gave, and its model_dir, for the others.
+    Many scenarios begin with the same training. ``first_calls`` stores its result and model_dir for the other
+    scenarios.
     """
     folder = Path(folder)
     model_dir, first_calls = folder / "model", {} if first_calls is None else first_calls
@@ -128,7 +129,7 @@ def _call(scenario, call, model_dir):
     with mock.patch.object(CheckpointStore, "save", noted_save):
         try:
             if call["call"] == "predict":
-                returned = predicted  # what was yielded before an error counts
+                returned = predicted  # values that were yielded before an error count
             returned = _do(estimator, call, hook, trace, model_dir, predicted)
         except Exception as raised:
             kinds = [kind.__name__ for kind in type(raised).__mro__]
@@ -192,7 +193,7 @@ def _weights(model_dir):
 
 
 def _events(model_dir):
-    """``{folder: [[step, tag, value]]}`` in the order of writing; rates are None."""
+    """Returns ``{folder: [[step, tag, value]]}`` in the order of writing. Rates are None."""
     found = {}
     for path in sorted(model_dir.rglob("events.out.tfevents.*")):
         folder = str(path.parent.relative_to(model_dir))

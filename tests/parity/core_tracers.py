@@ -1,4 +1,4 @@
-"""Hooks, listeners and exporters of this framework that note each call as those of tf_tracers.py do."""
+"""Hooks, listeners and exporters of this framework that record each call, like those of tf_tracers.py."""
 
 import estimator_core as ec
 from estimator_core import builtin_hooks
@@ -22,7 +22,7 @@ class _Tracing:
 
 
 class TracingHook(_Tracing, ec.Hook):
-    """Notes its calls under tf.estimator's names for them."""
+    """Records its calls under the names that tf.estimator uses."""
 
     def begin(self, run):
         self._note("begin")
@@ -75,7 +75,7 @@ class TracingExporter:
 
 
 def known_hook(spec, trace):
-    """The class of this framework that a scenario's ``{"hook": ...}`` names, noting what it does."""
+    """Returns the class of this framework that a scenario's ``{"hook": ...}`` names, and records its actions."""
     arguments = {key: value for key, value in spec.items() if key != "hook"}
     if spec["hook"] == "LoggingTensorHook":
         arguments["tensors"] = dict.fromkeys(spec["tensors"], "loss")
@@ -86,14 +86,14 @@ def known_hook(spec, trace):
 
 
 class _TracingWriter:
-    """Stands for an event file: notes the steps at which a hook writes."""
+    """Stands in for an event file, and records the steps at which a hook writes."""
 
     def __init__(self, trace, name):
         self._trace, self._name = trace, name
 
     def scalar(self, tag, value, step):
         note = f"{self._name}.write({step})"
-        if self._trace[-1] != note:  # several tags of one step are one writing
+        if self._trace[-1] != note:  # several tags of one step count as one write
             self._trace.append(note)
 
     def flush(self):

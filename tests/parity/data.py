@@ -1,4 +1,4 @@
-"""Reads the recordings of the real tf.estimator and refuses one that its recorder's present text did not make."""
+"""Reads the recordings of the real tf.estimator, and refuses one that the current text of its recorder did not make."""
 
 import hashlib
 import json
@@ -10,11 +10,11 @@ TENSORFLOW = "2.15.1"
 
 
 class StaleRecordingError(Exception):
-    """A recording was made by another version of its recorder or of TensorFlow than the one beside it."""
+    """A recording was made by another version of its recorder or of TensorFlow than the current one."""
 
 
 def names(folder=RECORDED):
-    """The names of all recordings in ``folder``."""
+    """Returns the names of all recordings in ``folder``."""
     return sorted(path.stem for path in folder.glob("*.json"))
 
 
@@ -22,7 +22,7 @@ def load(name, folder=RECORDED, sources=FOLDER):
     """Returns the cases of a recording, ``{case name: case}``, after checking its header.
 
     Raises:
-        StaleRecordingError: the header does not fit the recorder's text or names another TensorFlow.
+        StaleRecordingError: the header does not match the text of the recorder, or names another TensorFlow.
     """
     recording = json.loads((folder / f"{name}.json").read_text())
     check_header(recording["header"], sources)
@@ -30,7 +30,7 @@ def load(name, folder=RECORDED, sources=FOLDER):
 
 
 def check_header(header, sources=FOLDER):
-    """Raises StaleRecordingError unless ``header`` fits the recorder's sources as they are now."""
+    """Raises StaleRecordingError unless ``header`` matches the current sources of the recorder."""
     if header["versions"]["tensorflow"] != TENSORFLOW:
         raise StaleRecordingError(f"recorded with TensorFlow {header['versions']['tensorflow']}, not {TENSORFLOW}")
     if header["script"] not in header["sources_sha256"]:

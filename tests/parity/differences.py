@@ -1,8 +1,8 @@
-"""Where this framework does something else than tf.estimator on purpose, each with its name and reason.
+"""The deliberate differences between this framework and tf.estimator, each with its name and reason.
 
-A *rule* turns what tf.estimator did into what is expected here, for every recorded scenario it applies to. The
-tests compare the result exactly, so a rule that no longer holds fails; `test_loop_parity.py` also fails for a rule that
-changes nothing in any recording.
+A *rule* changes the recorded behaviour of tf.estimator into the expected behaviour here, for every recorded scenario
+that it applies to. The tests compare the result exactly, so a rule that no longer holds fails. `test_loop_parity.py`
+also fails for a rule that does not change any recording.
 """
 
 from tests.parity import rules_of_results, rules_of_traces  # noqa: F401  registers the rules, in this order
@@ -21,5 +21,5 @@ NOT_RUN = {
     ): "EvalSpec.steps is None unless given: the whole input",
 }
 
-#: Scenarios in which this framework is wrong at present: what is wrong. An entry that holds no longer fails its test.
+#: Scenarios in which this framework is wrong at present, and the fault. An entry whose fault is fixed fails its test.
 FAULTS: dict[tuple[str, str], str] = {}

@@ -1,6 +1,6 @@
-"""Runs every recorder again with the real tf.estimator; ``--check`` compares with what is committed instead of writing.
+"""Runs every recorder again with the real tf.estimator. With ``--check``, it only compares with the committed files.
 
-Run it with a Python that has ``tensorflow-cpu==2.15.1``; it needs nothing of this project.
+Run it with a Python that has ``tensorflow-cpu==2.15.1``. It needs nothing of this project.
 """
 
 import argparse
@@ -14,7 +14,7 @@ import tempfile
 
 PARITY = pathlib.Path(__file__).resolve().parent
 PLUGINS = [PARITY.parents[1] / "plugins" / plugin / "tests" for plugin in ("heads", "canned_tabular")]
-TOLERANCE = 1e-5  # a sum's last bits differ between processors
+TOLERANCE = 1e-5  # the last bits of a sum differ between processors
 
 
 def differences(committed, made, where=""):
@@ -36,14 +36,14 @@ def differences(committed, made, where=""):
 
 
 def recorders():
-    """All recorder scripts with the folder their recordings lie in."""
+    """Yields all recorder scripts with the folders of their recordings."""
     for folder in (PARITY, *PLUGINS):
         for script in sorted(folder.glob("record_*.py")):
             yield script, folder / "recorded"
 
 
 def run(script, target):
-    """Runs one recorder so that it writes to ``target`` and returns what it wrote."""
+    """Runs one recorder so that it writes to ``target``, and returns the recording."""
     subprocess.run([sys.executable, str(script)], check=True, env={**os.environ, "RECORDED_FOLDER": str(target)})
     return json.loads((target / f"{script.stem.removeprefix('record_')}.json").read_text())
 
@@ -58,7 +58,7 @@ def check(script, committed_folder, scratch):
 
 
 def main(arguments=None):
-    """Returns the number of recordings that differ (with ``--check``), else 0."""
+    """Returns the number of recordings that differ with ``--check``, else 0."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--check", action="store_true", help="compare with the committed recordings; write nothing")
     parser.add_argument("names", nargs="*", help="recordings to make; all of them when none is named")

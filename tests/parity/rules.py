@@ -1,4 +1,4 @@
-"""Rules: what turns a recorded outcome of tf.estimator into what is expected of this framework; see differences.py."""
+"""Rules that change a recorded outcome of tf.estimator into the expected outcome here (see differences.py)."""
 
 import copy
 
@@ -19,7 +19,7 @@ def rule(reason):
 
 
 def expected_of(recording, name, cases):
-    """What is expected of a recorded scenario here, and the names of the rules that changed it."""
+    """Returns the expected outcome of a recorded scenario here, and the names of the rules that changed it."""
     scenario = cases[name]
     expected = copy.deepcopy({key: scenario[key] for key in ("results", "events", "weights")})
     used = []

@@ -1,4 +1,4 @@
-"""Deliberate differences in what is saved, written, returned and refused."""
+"""Deliberate differences in saved, written and returned values, and in refusals."""
 
 import copy
 
@@ -72,7 +72,7 @@ def a_finished_run_is_evaluated(recording, name, scenario, expected, cases):
 
 
 def _metrics_at(case, step):
-    """What a recorded uninterrupted train_and_evaluate returned at a step, with the whole evaluation input."""
+    """Returns the result of a recorded uninterrupted train_and_evaluate at a step, with the whole evaluation input."""
     first = case["results"][0] if len(case["calls"]) else None
     plain = case["calls"][0]["call"] == "train_and_evaluate" and "eval_input" not in case["calls"][0]
     if plain and first["returned"] and first["returned"][0] and first["returned"][0]["global_step"] == step:

@@ -1,4 +1,4 @@
-"""Deliberate differences in which calls are made, and in which order."""
+"""Deliberate differences in the calls and in their order."""
 
 import copy
 import re

@@ -1,4 +1,4 @@
-"""Each mistake that tf.estimator refuses is refused here: with an error of the same kind whose message begins alike."""
+"""Tests that each mistake raises an error of the same kind as in tf.estimator, with a message that begins alike."""
 
 import tempfile
 
@@ -9,7 +9,7 @@ from tests.parity.core_mistakes import MISTAKES
 
 CASES = data.load("errors")
 
-#: Mistakes that are not made here, by how their name begins, with the reason.
+#: Mistakes that are not made here, by the beginning of their name, with the reason.
 NOT_MADE = {
     "export_": "belongs to the export formats",
     "receiver_": "see tests of the export contract",
@@ -68,7 +68,7 @@ OTHER_KIND = {
     "add_metrics_not_an_estimator": "there an attribute is missing",
 }
 
-#: Refused by both, but the message does not begin as there, with the reason.
+#: Refused by both, but the message begins differently, with the reason.
 OTHER_WORDS = {
     **dict.fromkeys(
         [
@@ -108,7 +108,7 @@ OTHER_WORDS = {
     "train_input_fn_three_values": "a tuple of three is three batches, of which the first is no array",
 }
 
-#: Mistakes in what estimator-warm-start and estimator-heads give.
+#: Mistakes in features of estimator-warm-start and estimator-heads.
 NEED_PLUGINS = {
     "warm_start_empty",
     "warm_start_missing",
@@ -134,7 +134,7 @@ def refusal(name):
     [pytest.param(name, marks=[pytest.mark.plugins] * (name in NEED_PLUGINS)) for name in filter(is_made, CASES)],
 )
 def test_mistake(name, compilation_cache, tmp_path, monkeypatch):
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))  # model_dirs that a mistake makes
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))  # the folder for model_dirs of mistakes
     recorded, error = CASES[name]["error"], refusal(name)
     if recorded is None or error is None:
         assert (recorded is None, error is None) == (

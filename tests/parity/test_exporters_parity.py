@@ -1,4 +1,4 @@
-"""The exporters of estimator-exporters on the sequences of evaluations that tf.estimator's own were given."""
+"""Tests of the exporters of estimator-exporters on the evaluations that tf.estimator's own exporters received."""
 
 import os
 from pathlib import Path
@@ -16,7 +16,7 @@ CASES = data.load("exporters")
 SEQUENCES = {name: case for name, case in CASES.items() if "seen" in case}
 FIRST = 1_700_000_000
 
-#: Where BestExporter does something else on purpose: a name, the reason, and which cases may differ.
+#: Deliberate differences of BestExporter: a name, the reason, and the cases that may differ.
 DIFFERENCES = {
     "the_best_on_record_counts": (
         "what was evaluated before counts; there the first evaluation of an exporter always is exported",
@@ -38,7 +38,10 @@ def _loss(evaluation):
 
 
 def expected_of(case):
-    """What is expected of a case: for BestExporter by its rule, which is "better than all before", else as recorded."""
+    """Returns the expected exports.
+
+    BestExporter must be "better than all before", and the others match the recording.
+    """
     if case["exporter"] != "BestExporter" or "compare_fn" in case["arguments"]:
         return case["seen"]
     in_eval_dir = case.get("eval_dir", "eval") == "eval"
@@ -64,7 +67,7 @@ def expected_of(case):
 
 
 class Stand:
-    """Stands for an Estimator: has a model_dir, makes time-stamped export directories one second apart."""
+    """Stands in for an Estimator, with a model_dir and export directories whose time stamps are one second apart."""
 
     def __init__(self, model_dir):
         self.model_dir = str(model_dir)
@@ -96,7 +99,7 @@ def make(case):
 
 
 def run(case, model_dir):
-    """What each export of the case returned and which exports were kept after it."""
+    """Returns the result of each export of the case, and the exports that were kept after it."""
     export_path = model_dir / "export" / "made"
     for name in case.get("present", ()):
         (export_path / name).mkdir(parents=True)
@@ -127,7 +130,7 @@ def run(case, model_dir):
 
 
 def same(recorded, seen):
-    """Whether an export did what the recorded one did; a restart returns nothing."""
+    """Returns whether an export did the same as the recorded one. A restart returns nothing."""
     refused = recorded.get("error")
     return (
         recorded.get("returned") == seen["returned"]

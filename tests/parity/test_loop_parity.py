@@ -1,4 +1,4 @@
-"""The loop, scenario by scenario, against what the real tf.estimator did, but for what differences.py names."""
+"""Tests of the loop against the real tf.estimator, scenario by scenario, except for the rules in differences.py."""
 
 import collections
 import json
@@ -19,7 +19,10 @@ def is_run(recording, case):
 
 
 def cases():
-    """All scenarios. Every fifth is quick, and those that a difference needs to be met twice; others are slow."""
+    """Yields all scenarios.
+
+    Every tenth, known faults and the first two for each rule are quick. The others are slow.
+    """
     met = collections.Counter()
     for recording, content in RECORDINGS.items():
         for number, case in enumerate(filter(lambda case: is_run(recording, case), content)):
@@ -56,7 +59,10 @@ def test_every_entry_names_a_scenario():
 
 
 def test_an_input_with_a_position_goes_on_where_it_was(tmp_path):
-    """There the input of a second call starts again (`steps_add_up`); here two calls of ten steps are one of twenty."""
+    """In tf.estimator, the second call starts its input again (`steps_add_up`).
+
+    Here, two calls of ten steps equal twenty.
+    """
     x, y = core_scenario.rows(24)
     source = ec.inputs.numpy_input_fn({"x": x}, y, batch_size=4, num_epochs=None, shuffle=False)
     for _ in range(2):
@@ -80,7 +86,7 @@ def test_recorded_checkpoint_path_is_that_of_the_evaluated_step(tmp_path):
 
 def test_defaults_that_differ_from_tf_estimator():
     spec = ec.EvalSpec(lambda: iter(()))
-    assert (spec.steps, spec.throttle_secs) == (None, 0)  # there: 100 and 600
+    assert (spec.steps, spec.throttle_secs) == (None, 0)  # 100 and 600 in tf.estimator
 
 
 def test_a_comparison_sees_each_kind_of_difference():

@@ -1,4 +1,4 @@
-"""Every recording is what its recorder, as it stands, has written; a changed recorder is noticed."""
+"""Tests that the current text of each recorder has written its recording, and that a changed recorder is detected."""
 
 import json
 import pathlib

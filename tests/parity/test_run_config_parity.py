@@ -1,4 +1,4 @@
-"""RunConfig and TF_CONFIG against what tf.estimator makes of them."""
+"""Tests of RunConfig and TF_CONFIG against the values in tf.estimator."""
 
 import json
 
@@ -8,7 +8,7 @@ import estimator_core as ec
 from tests.parity import compare, data
 
 CASES = data.load("run_config")
-GONE = "session_creation_timeout_secs"  # a value of every RunConfig there; there is no session here
+GONE = "session_creation_timeout_secs"  # every RunConfig of tf.estimator has it; here sessions do not exist
 
 #: Accepted by tf.estimator, refused here, with the reason.
 REFUSED_HERE = {"arguments_save_steps_0": "there it saves at every step; None switches checkpoints off"}
@@ -21,7 +21,7 @@ OTHER_KIND = {
     "arguments_seed_float": "a wrong type",
 }
 
-#: Refused by both, but the message does not begin as there, with the reason.
+#: Refused by both, but the message begins differently, with the reason.
 OTHER_WORDS = {
     "environment_index_not_a_number": "there int() complains",
     "environment_model_dir_empty": "says where the empty name comes from in a sentence of its own",
@@ -35,7 +35,7 @@ OTHER_WORDS = {
 
 
 def configured(name, monkeypatch):
-    """Makes the RunConfig of a case: ``(config, None)`` or ``(None, error)``."""
+    """Makes the RunConfig of a case, and returns ``(config, None)`` or ``(None, error)``."""
     case = CASES[name]
     if "tf_config" in case:
         given = case["tf_config"]

@@ -1,4 +1,4 @@
-"""The timer and the arguments of the built-in hooks against tf.estimator's."""
+"""Tests of the timer and of the arguments of the built-in hooks against tf.estimator."""
 
 import time
 from unittest import mock
@@ -13,11 +13,11 @@ CASES = data.load("standard_hooks")
 TIMERS = [name for name in CASES if name.startswith("timer_")]
 REFUSED = [name for name in CASES if name.startswith("refused_")]
 
-#: Refused by tf.estimator, not here, with the reason.
+#: Refused by tf.estimator, accepted here, with the reason.
 ACCEPTED_HERE = {"refused_summary_no_op": "SummarySaverHook writes the run's summaries unless told which"}
 #: Arguments that do not exist here.
 GONE = {"CheckpointSaverHook": {"checkpoint_dir"}, "SummarySaverHook": {"summary_op"}}
-#: The message begins otherwise, with the reason.
+#: The message begins differently, with the reason.
 OTHER_WORDS = {
     "refused_saver_none": "names the hook",
     "refused_saver_both": "names the hook",

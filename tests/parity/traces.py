@@ -1,21 +1,21 @@
-"""What the rules of differences.py need to know about a trace: whose call a line is, and what belongs together."""
+"""Helpers of the rules of differences.py, which read traces: the owner of a call, and lines that belong together."""
 
 from dataclasses import dataclass
 
 
 def phase(line):
-    """The method a line of a trace is about, such as ``after_run``."""
+    """Returns the method that a line of a trace describes, such as ``after_run``."""
     return line.partition(".")[2].partition("(")[0]
 
 
 def owner(line):
-    """The hook, listener or exporter that a line of a trace is about."""
+    """Returns the hook, listener or exporter that a line of a trace describes."""
     return line.partition(".")[0]
 
 
 @dataclass(frozen=True)
 class Cast:
-    """Who takes part in a call: names in call order."""
+    """The participants of a call: names in the order of the calls."""
 
     listeners: tuple
     users: tuple
@@ -30,7 +30,7 @@ class Cast:
 
 
 def cast(scenario, call):
-    """The cast of one call of a scenario."""
+    """Returns the cast of one call of a scenario."""
     params = {**scenario.get("params", {}), **call.get("params", {})}
 
     def names(specs):
@@ -49,7 +49,7 @@ def cast(scenario, call):
 
 
 def unmatched_before_run(trace, hooks):
-    """Indices of the ``before_run`` of ``hooks`` that no ``after_run`` of the same step follows."""
+    """Returns the indices of each ``before_run`` of ``hooks`` without a later ``after_run`` of the same step."""
     pending, unmatched = [], []
     for index, line in enumerate(trace):
         if owner(line) not in hooks:
@@ -65,13 +65,13 @@ def unmatched_before_run(trace, hooks):
 
 
 def without(trace, indices):
-    """The trace without some of its lines."""
+    """Returns the trace without some of its lines."""
     dropped = set(indices)
     return [line for index, line in enumerate(trace) if index not in dropped]
 
 
 def save_blocks(trace, who):
-    """``(start, stop)`` of the stretches in which listeners save, evaluations and exports run."""
+    """Returns ``(start, stop)`` of the blocks in which listeners save, or evaluations and exports run."""
 
     def inside(line):
         return (
@@ -92,13 +92,13 @@ def save_blocks(trace, who):
 
 
 def _begins_anew(line, block):
-    """Whether a save or an evaluation begins although the stretch before it ran up to here."""
+    """Returns whether a save or an evaluation begins, although the block before it reaches this line."""
     if phase(line) == "before_save":
         return any(phase(before) != "before_save" for before in block)
     return line == "evaluate.input_fn" and line in block
 
 
 def steps_made(trace, hooks):
-    """How many steps the hooks of a run have seen the end of."""
+    """Returns the number of steps whose end the hooks of a run have seen."""
     ended = [owner(line) for line in trace if phase(line) == "after_run" and owner(line) in hooks]
     return max((ended.count(name) for name in set(ended)), default=0)
