@@ -1,4 +1,4 @@
-"""What the matrix of exports is made of: models that a user may write, each with the batch that it is tried on."""
+"""The contents of the matrix of exports: models that a user may write, each with a batch for the test."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import estimator_core as ec
 
 MODES = ("infer", "eval", "train")
 FORMATS = ("stablehlo", "saved_model", "onnx")
-ROWS = 8  # one of the sizes that a model is written for which has no program for any
+ROWS = 8  # one of the fixed batch sizes for which a model is exported if it has no program for any size
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -23,9 +23,9 @@ class Sample:
     Attributes:
         estimator: the model after a step or two.
         features: arrays by name, as a client sends them.
-        labels: arrays by name, one array, or None where the model takes none.
-        receiver: of requests; None: the features themselves.
-        prepared: the features of `eval` and `train`, where they are others.
+        labels: arrays by name, one array, or None if the model takes no labels.
+        receiver: the receiver of requests. None stands for a receiver of the features themselves.
+        prepared: the features of `eval` and `train`, if they differ.
     """
 
     estimator: Any
@@ -35,7 +35,7 @@ class Sample:
     prepared: Mapping[str, np.ndarray] | None = None
 
     def receivers(self) -> dict[str, Callable[[], Any]]:
-        """What each mode takes."""
+        """Returns the receiver of each mode."""
         raw = ec.export.build_raw_serving_input_receiver_fn(features_of(self.features))
         return {"infer": self.receiver or raw, "eval": self._supervised, "train": self._supervised}
 
@@ -45,7 +45,7 @@ class Sample:
         return ec.export.build_supervised_input_receiver_fn_from_input_fn(self.batch)()
 
     def batch(self) -> list[Any]:
-        """One batch as an input_fn gives it."""
+        """Returns one batch, in the form that an input_fn returns."""
         return [(dict(self.prepared or self.features), self.labels)]
 
 
@@ -54,10 +54,10 @@ class Case:
     """A row of the page.
 
     Attributes:
-        group: the table it stands in.
-        row: what stands in the first column, two names.
-        make: trains it.
-        cut: the format and the mode in which the ordinary CI tries it.
+        group: the table of the row.
+        row: the two names in the first columns.
+        make: trains the model, and returns its sample.
+        cut: the format and the mode that the ordinary CI tests.
     """
 
     group: str
@@ -72,12 +72,12 @@ class Case:
 
 
 def in_turn(place: int) -> tuple[str, str]:
-    """A format and a mode: nine cases in a row have all of them."""
+    """Returns a format and a mode. Nine successive places have all combinations."""
     return FORMATS[place % 3], MODES[place // 3 % 3]
 
 
 def features_of(features: Mapping[str, np.ndarray]) -> dict[str, ec.export.Feature]:
-    """What a client sends, for any batch size."""
+    """Returns the features that a client sends, for any batch size."""
     return {
         name: ec.export.Feature((None, *value.shape[1:]), "string" if value.dtype.kind in "OSU" else str(value.dtype))
         for name, value in features.items()
@@ -85,12 +85,12 @@ def features_of(features: Mapping[str, np.ndarray]) -> dict[str, ec.export.Featu
 
 
 def config() -> ec.RunConfig:
-    """The same first values in every run, and nothing written that nobody reads."""
+    """Returns a config with the same initial values in every run, and without files that nobody reads."""
     directory = tempfile.mkdtemp(prefix="export-matrix-")
     return ec.RunConfig(model_dir=directory, tf_random_seed=1, default_hooks=False, save_summary_steps=0)
 
 
 def trained(estimator: Any, features: Any, labels: Any, steps: int = 2, **more: Any) -> Sample:
-    """The sample of an estimator that has seen its batch."""
+    """Returns the sample of an estimator that was trained on its batch."""
     batch = features if labels is None else (features, labels)
     return Sample(estimator=estimator.train(lambda: [batch] * steps), features=features, labels=labels, **more)

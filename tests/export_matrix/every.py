@@ -1,4 +1,4 @@
-"""All cases."""
+"""Collects all cases."""
 
 from __future__ import annotations
 
@@ -7,5 +7,5 @@ from tests.export_matrix.cases import Case
 
 
 def every_case() -> list[Case]:
-    """In the order of the page."""
+    """Returns the cases in the order of the page."""
     return [*programs.cases(), *texts.cases(), *tabular.cases(), *heads.cases()]

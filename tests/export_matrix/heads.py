@@ -1,4 +1,4 @@
-"""Every head over a model of every library."""
+"""Cases of every head on a model of every library."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ KINDS = np.array(["red", "green", "blue"])
 
 
 def function(x: jax.Array, units: int) -> jax.Array:
-    """A model_fn's own variables."""
+    """Uses variables of the model_fn itself."""
     normal = jax.nn.initializers.normal(0.5)
     hidden = jnp.tanh(x @ ec.get_variable("hidden/kernel", (WIDTH, HIDDEN), normal))
     return hidden @ ec.get_variable("output/kernel", (HIDDEN, units), normal)
@@ -101,7 +101,7 @@ MODELS: dict[str, Callable[[Any, int, str], jax.Array]] = {
     "keras": of_keras,
 }
 MULTI = eh.MultiHead([eh.BinaryClassHead(name="click"), eh.RegressionHead(name="price")])
-#: Head, shape of the logits of one example, and labels.
+#: The head, the shape of the logits of one example, and the labels.
 HEADS: dict[str, tuple[Any, tuple[int, ...], Any]] = {
     "BinaryClassHead": (eh.BinaryClassHead(), (1,), (X[:, :1] > 0).astype(np.int32)),
     "BinaryClassHead of names": (
@@ -136,7 +136,7 @@ HEADS: dict[str, tuple[Any, tuple[int, ...], Any]] = {
 
 
 def make(head_name: str, model_name: str) -> Sample:
-    """A head over a model, trained."""
+    """Returns a trained head on a model."""
     head, shape, labels = HEADS[head_name]
     model = MODELS[model_name]
 
@@ -152,12 +152,12 @@ def make(head_name: str, model_name: str) -> Sample:
     return trained(estimator, features, labels)
 
 
-#: Heads that every library is tried with; the others look at logits in the same way, whoever made them.
+#: Heads that are tested with every library. The other heads use logits in the same way, whatever their source.
 WITH_EVERY_MODEL = ("BinaryClassHead of names", "MultiClassHead", "RegressionHead", "TokenClassificationHead")
 
 
 def cases() -> list[Case]:
-    """Every head over a function, and some of them over a model of every library."""
+    """Returns every head on a function, and some heads on a model of every library."""
     chosen = [(head, model) for head in HEADS for model in MODELS if model == "function" or head in WITH_EVERY_MODEL]
     return [
         Case(group="heads", row=(head, model), make=functools.partial(make, head, model), cut=in_turn(place))

@@ -1,4 +1,4 @@
-"""Many rows of the matrix in one model: what the ordinary CI can try of them within seconds."""
+"""Joins many rows of the matrix in one model, so that the ordinary CI can test them within seconds."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ import estimator_core as ec
 from tests.export_matrix import programs
 from tests.export_matrix.cases import Sample, config, trained
 
-#: Operations that change how the whole model is exported, or that no format holds.
+#: Operations that change the export of the whole model, or that formats cannot hold.
 ALONE = ("sizes of the batch", "print", "callback")
 
 
 def operations(names: Sequence[str]) -> Sample:
-    """One model that does all of these operations, each for an output."""
+    """Returns one model with all of these operations, each for its own output."""
 
     def model_fn(features: Any, labels: Any, mode: str) -> ec.EstimatorSpec:
         found = {f"y{place}": programs.PROGRAMS[name](features, mode) for place, name in enumerate(names)}

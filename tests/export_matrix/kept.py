@@ -1,7 +1,8 @@
-"""Where finished rows of the matrix stay, so that a call goes on where the last one ended.
+"""Stores finished rows of the matrix, so that a call continues where the last one ended.
 
-`python -m tests.export_matrix.kept FOLDER [--cut]` prints a folder in FOLDER, whose name is made of all that decides a
-row: the files of our packages, the versions of all others, and the programs of the matrix. Others are removed.
+`python -m tests.export_matrix.kept FOLDER [--cut]` prints a folder in FOLDER and removes all others. The name of the
+folder depends on everything that decides a row: the files of our packages, the versions of all others, and the programs
+of the matrix.
 """
 
 from __future__ import annotations
@@ -17,16 +18,16 @@ from collections.abc import Generator
 from pathlib import Path
 
 HERE = Path(__file__).parent
-#: It only shows what the others found.
+#: Programs that only show the results of the others.
 SHOWING = ("page.py",)
 
 
 def key_of(sources: Path, distributions: list[importlib.metadata.Distribution]) -> str:
-    """A name that differs where a row may differ.
+    """Returns a name that differs if a row may differ.
 
     Args:
         sources: the programs of the matrix.
-        distributions: what is installed; of ours each file counts, of others the version.
+        distributions: the installed distributions. Each file of ours counts, and only the version of others.
     """
     facts = [platform.python_version(), platform.machine()]
     facts += [f"{path.name} {_sum(path)}" for path in sorted(sources.glob("*.py")) if path.name not in SHOWING]
@@ -40,7 +41,7 @@ def key_of(sources: Path, distributions: list[importlib.metadata.Distribution]) 
 
 @contextlib.contextmanager
 def claimed(folder: Path) -> Generator[bool]:
-    """Whether this process alone works on a folder; the claim of a killed process is free at once."""
+    """Yields whether this process alone works on a folder. The claim of a killed process is free at once."""
     folder.parent.mkdir(parents=True, exist_ok=True)
     with (folder.parent / f".{folder.name}.lock").open("w") as file:
         try:

@@ -1,7 +1,7 @@
-"""The page of the matrix: `python -m tests.export_matrix.page DIRECTORY PAGE [--compare]`.
+"""Writes the page of the matrix: `python -m tests.export_matrix.page DIRECTORY PAGE [--compare]`.
 
-Without `--compare` it writes PAGE from what DIRECTORY holds of writers and readers; with it, it says where the cells in
-DIRECTORY, which may be few, are not what PAGE says.
+Without `--compare`, it writes PAGE from the results of writers and readers in DIRECTORY. With `--compare`, it reports
+the cells in DIRECTORY that differ from PAGE. DIRECTORY may contain only a few cells.
 """
 
 from __future__ import annotations
@@ -49,11 +49,11 @@ that model_fn gets, labels included.
 
 @dataclass(frozen=True, kw_only=True)
 class Cell:
-    """What is known of one export.
+    """The results for one export.
 
     Attributes:
-        differences: by reader; none where it is refused.
-        words: of the refusal.
+        differences: the largest difference by reader. It is empty if the export is refused.
+        words: the message of the refusal.
     """
 
     differences: Mapping[str, float]
@@ -64,7 +64,7 @@ Key = tuple[str, str, str, str, str]  # group, row, row, format, mode
 
 
 def found_in(directory: Path) -> tuple[dict[Key, Cell], list[str]]:
-    """The cells of a directory, and what is wrong with them."""
+    """Returns the cells of a directory, and their faults."""
     cells: dict[Key, Cell] = {}
     wrong: list[str] = []
     read: dict[Key, dict[str, float]] = {}
@@ -94,23 +94,23 @@ def _key(cell: Mapping[str, Any]) -> Key:
 
 
 def said(words: str) -> str:
-    """Words of a refusal, without what differs from machine to machine and from signature to signature."""
+    """Returns the message of a refusal, without parts that depend on the machine or on the signature."""
     plain = re.sub(r"Signature '[^']*'", "Signature '...'", words.replace("\n", " "))
     plain = re.sub(r"(?:/[\w.+-]+)+/([\w.-]+)", r"\1", plain)
     return re.sub(r"\s+", " ", plain).strip()
 
 
 def power(difference: float) -> str:
-    """A difference, rounded up to a power of ten."""
+    """Returns a difference, rounded up to a power of ten."""
     return "0" if difference == 0 else f"1e{math.ceil(math.log10(difference))}"
 
 
 def shown(cells: Mapping[Key, Cell], rows: int) -> str:
-    """The page.
+    """Returns the page.
 
     Args:
-        cells: those that were tried, all nine of each row.
-        rows: how many there are to try.
+        cells: the tested cells, all nine of each row.
+        rows: the number of rows to test.
     """
     refusals: dict[str, int] = {}
     tables: list[str] = []
@@ -132,7 +132,7 @@ def shown(cells: Mapping[Key, Cell], rows: int) -> str:
 
 
 def counts(cells: Mapping[Key, Cell], readers: Mapping[str, list[str]]) -> str:
-    """How many cells there are, and the largest difference of each format."""
+    """Returns the number of cells, and the largest difference of each format."""
     lines = [_line(["format", "exports read", "times readers", "largest difference", "refused"])]
     lines.append(_line(["---"] * 5))
     for form, title in FORMATS.items():
@@ -163,7 +163,7 @@ def _line(texts: list[str]) -> str:
 
 
 def parsed(page: str) -> dict[Key, str]:
-    """What a page says of each cell: a power of ten, or the words of a refusal."""
+    """Returns the entry of each cell on a page: a power of ten, or the message of a refusal."""
     refusals = dict(re.findall(r"^(\d+)\. (.+)$", page, re.MULTILINE))
     titles = {title: group for group, (title, _, _) in GROUPS.items()}
     found: dict[Key, str] = {}
@@ -181,7 +181,7 @@ def parsed(page: str) -> dict[Key, str]:
 
 
 def differing(cells: Mapping[Key, Cell], page: str) -> list[str]:
-    """Where cells are not what a page says; how large a difference below the tolerance is may differ."""
+    """Returns the cells that differ from a page. Differences below the tolerance may differ in size."""
     says = parsed(page)
     wrong: list[str] = []
     for key, cell in cells.items():

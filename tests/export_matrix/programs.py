@@ -1,4 +1,4 @@
-"""Operations that a format or an old reader may not have, each in a model of its own."""
+"""Cases of operations that a format or an old reader may lack, each in its own model."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def doubled_outside(x: jax.Array) -> jax.Array:
     return jax.pure_callback(lambda value: np.asarray(value) * 2, jax.ShapeDtypeStruct(x.shape, x.dtype), x)
 
 
-#: What happens to x of [batch, 4], by name.
+#: The operation on x of [batch, 4], by name.
 PROGRAMS: dict[str, Callable[[Any, str], Any]] = {
     "top_k": lambda x, mode: jax.lax.top_k(x["x"], WIDTH)[0],
     "sort": lambda x, mode: jnp.sort(x["x"], axis=-1),
@@ -82,7 +82,7 @@ PROGRAMS: dict[str, Callable[[Any, str], Any]] = {
 
 
 def make(name: str) -> Sample:
-    """A model that does it, and has a loss."""
+    """Returns a model with the operation and a loss."""
 
     def model_fn(features: Any, labels: Any, mode: str) -> ec.EstimatorSpec:
         found = PROGRAMS[name](features, mode)
@@ -99,7 +99,7 @@ def make(name: str) -> Sample:
 
 
 def cases() -> list[Case]:
-    """All of them; the cut tries each in the format with the oldest reader."""
+    """Returns all cases. The cut tests each in the format with the oldest reader."""
     return [
         Case(group="programs", row=(name, ""), make=functools.partial(make, name), cut=("saved_model", mode))
         for name, mode in ((name, "train" if "train" in name else "infer") for name in PROGRAMS)

@@ -1,8 +1,8 @@
-"""Reads the exports of the matrix where this framework is absent: `python read.py FORMAT DIRECTORY [SECONDS]`.
+"""Reads the exports of the matrix without this framework: `python read.py FORMAT DIRECTORY [SECONDS]`.
 
-Needs numpy and what reads the format: tensorflow, onnxruntime, or jax with safetensors. The folder of each row gets a
-JSON file of this reader: the largest difference of each export, mode and signature, or why it could not be read. What
-this version of the reader has read stays, and no row begins after so many seconds.
+It needs numpy and a library for the format: tensorflow, onnxruntime, or jax with safetensors. It writes a JSON file to
+the folder of each row: the largest difference of each export, mode and signature, or the error. Existing results of
+this version of the reader stay, and no row begins after the given seconds.
 """
 
 import importlib.util
@@ -17,12 +17,12 @@ import numpy as np
 ABSENT = ("estimator_core", "estimator_exporters", "flax", "optax", "orbax")
 TOLERANCES = {"bfloat16": 2e-2, "float16": 5e-3}
 TOLERANCE = 1e-5
-#: The exit code where rows are missing, as of the writer.
+#: The exit code if rows are missing, as in the writer.
 UNFINISHED = 75
 
 
 def stablehlo(path):
-    """By the recipe of docs/export.md."""
+    """Follows the recipe of docs/export.md."""
     from jax import device_get, export, jit
     from safetensors.numpy import load_file
 
@@ -48,7 +48,7 @@ def saved_model(path):
         signature = module.signatures[name]
         specs = signature.structured_input_signature[1]
         sent = arrays(folder, "arrays" if name in ("eval", "train") else "raw")
-        if set(specs) == {"inputs"} and len(sent) == 1:  # who classifies takes one array of text by this name
+        if set(specs) == {"inputs"} and len(sent) == 1:  # a classifier takes one array of text by this name
             sent = {"inputs": next(iter(sent.values()))}
         inputs = {key: tf.constant(sent[key], specs[key].dtype) for key in specs}
         found = {key: value.numpy() for key, value in signature(**inputs).items()}
@@ -91,7 +91,7 @@ def arrays(folder, what):
 
 
 def difference(found, expected):
-    """The largest one, as a share of the largest value; text must be equal."""
+    """Returns the largest difference as a share of the largest value. Text must be equal."""
     assert set(found) == set(expected), f"outputs {sorted(found)} instead of {sorted(expected)}"
     greatest = 0.0
     for name, wanted in expected.items():

@@ -1,4 +1,4 @@
-"""Every canned tabular model on every kind of column."""
+"""Cases of every canned tabular model with every kind of column."""
 
 from __future__ import annotations
 
@@ -42,9 +42,9 @@ class Kind:
     """A kind of column.
 
     Attributes:
-        column: makes one.
-        features: what it reads.
-        categorical: whether it is one of categories, which dense models want embedded.
+        column: makes a column.
+        features: the features that it reads.
+        categorical: whether it is categorical, so that dense models need it embedded.
     """
 
     column: Callable[[], Any]
@@ -54,7 +54,7 @@ class Kind:
 
 @functools.cache
 def vocabulary_file() -> str:
-    """A file with the cities."""
+    """Returns the path of a file with the cities."""
     path = Path(tempfile.mkdtemp(prefix="export-matrix-")) / "cities.txt"
     path.write_text("Rome\nOslo\n", encoding="utf-8")
     return str(path)
@@ -103,7 +103,7 @@ KINDS: dict[str, Kind] = {
     ),
     "crossed text": Kind(column=lambda: tab.crossed_column([ages(), "city"], 20), features=("age", "city")),
 }
-#: What a graph of ONNX holds by operators of onnxruntime-extensions alone.
+#: Columns that an ONNX graph can hold only with operators of onnxruntime-extensions.
 HASHED = ("vocabulary with hashed rest", "hashed text", "hashed integers", "crossed text")
 PLAIN = tuple(name for name in KINDS if name not in HASHED)
 SEQUENCES: dict[str, Kind] = {
@@ -133,17 +133,17 @@ WRAPPED: dict[str, Callable[[Any], Any]] = {
 
 
 def wide(kinds: Sequence[str]) -> list[Any]:
-    """Columns as linear models take them."""
+    """Returns columns in the form that linear models take."""
     return [KINDS[name].column() for name in kinds]
 
 
 def embedded(kinds: Sequence[str]) -> list[Any]:
-    """Embeddings of one dimension."""
+    """Returns embeddings of the same dimension."""
     return [tab.embedding_column(KINDS[name].column(), 3) for name in kinds if KINDS[name].categorical]
 
 
 def deep(kinds: Sequence[str]) -> list[Any]:
-    """Columns as dense models take them: embedded, and by indicators in turns."""
+    """Returns columns in the form that dense models take: with each kind of embedding and indicator in turn."""
     found: list[Any] = []
     for place, name in enumerate(kinds):
         kind, wrap = KINDS[name], list(WRAPPED.values())[place % len(WRAPPED)]
@@ -228,7 +228,7 @@ _ALONE = "LinearClassifier"
 
 
 def make(model: str, kinds: Sequence[str]) -> Sample:
-    """A model of some kinds of columns, trained."""
+    """Returns a trained model of some kinds of columns."""
     estimator, labels = EVERY[model]
     known = {**KINDS, **SEQUENCES}
     read = {name for kind in kinds for name in known[kind].features} or {"age"}
@@ -241,7 +241,7 @@ def make(model: str, kinds: Sequence[str]) -> Sample:
 
 
 def cases() -> list[Case]:
-    """Every model on all kinds that every format holds and on those it may not; every kind alone."""
+    """Returns every model on the columns of all formats and on the others, and every kind of column alone."""
     found: list[Case] = []
 
     def add(group: str, model: str, title: str, kinds: Sequence[str], cut: tuple[str, str] | None) -> None:

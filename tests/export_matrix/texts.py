@@ -1,4 +1,4 @@
-"""BERT and ALBERT, on ids and on text."""
+"""Cases of BERT and ALBERT, on ids and on text."""
 
 from __future__ import annotations
 
@@ -36,14 +36,14 @@ CONFIGS = {
 
 @functools.cache
 def tokens() -> BertTokens:
-    """The host transform of a small vocabulary."""
+    """Returns the host transform of a small vocabulary."""
     path = Path(tempfile.mkdtemp(prefix="export-matrix-")) / "vocab.txt"
     path.write_text("\n".join(WORDS) + "\n", encoding="utf-8")
     return BertTokens(path, LENGTH)
 
 
 def make(model: str, sent: str) -> Sample:
-    """A classifier of two classes, trained."""
+    """Returns a trained classifier of two classes."""
     ids = tokens().apply({"text_a": TEXTS})
     estimator = BertClassifier(CONFIGS[model], num_labels=2, learning_rate=1e-3, config=config())
     sample = trained(estimator, ids, LABELS)
@@ -62,7 +62,7 @@ def make(model: str, sent: str) -> Sample:
 
 
 def cases() -> list[Case]:
-    """Both on ids and text."""
+    """Returns both models, on ids and on text."""
     pairs = [(model, sent) for model in CONFIGS for sent in ("ids", "text")]
     cuts = {("BERT", "ids"): ("saved_model", "infer"), ("ALBERT", "ids"): ("stablehlo", "infer")}
     return [

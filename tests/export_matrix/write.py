@@ -1,8 +1,8 @@
 """Writes the exports of the matrix: `python -m tests.export_matrix.write DIRECTORY [--cut] [--seconds S]`.
 
-For each case and format, DIRECTORY has a folder with the export, the requests that a reader sends and what the
-estimator gives for them; `cells.json` says what was refused, and with which words. A case that is there stays, so a
-call goes on where another one ended. Several calls at a time share the work.
+For each case, DIRECTORY has a folder with the exports, the requests of a reader, and the outputs of the estimator for
+them. `cells.json` lists the refusals with their messages. Existing cases stay, so a call continues where another one
+ended. Several calls at the same time share the work.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from tests.export_matrix.every import every_case
 from tests.export_matrix.kept import claimed
 
 CELLS, PATH = "cells.json", "path.txt"
-#: The exit code where rows are missing.
+#: The exit code if rows are missing.
 UNFINISHED = 75
 _MYSELF = (sys.executable, "-m", "tests.export_matrix.write")
 
@@ -73,7 +73,7 @@ def _make(case: Case, folder: Path, *, cut: bool) -> None:
 
 
 def written(case: Case, wanted: list[tuple[str, str]], folder: Path) -> list[dict[str, Any]]:
-    """The cells of one case, before any reader has seen them."""
+    """Returns the cells of one case, before any reader has tested them."""
     began = time.perf_counter()
     try:
         sample = case.make()
@@ -96,7 +96,7 @@ def written(case: Case, wanted: list[tuple[str, str]], folder: Path) -> list[dic
 
 
 def _cells(sample: Sample, format_name: str, folder: Path, modes: Sequence[str]) -> list[dict[str, Any]]:
-    """All modes in one export; by themselves where one of them is refused."""
+    """Exports all modes together, or each mode separately if one of them is refused."""
     whole = folder / format_name
     found = {mode: {**_export(sample, format_name, whole, modes), "folder": format_name} for mode in modes[:1]}
     if found[modes[0]]["state"] == "works" or len(modes) == 1:
@@ -115,7 +115,7 @@ def _export(sample: Sample, format_name: str, folder: Path, modes: Sequence[str]
     try:
         path = sample.estimator.experimental_export_all_saved_models(str(folder), receivers, format=format_name)
     except EstimatorError as error:
-        # What is refused while it is written is no refusal: by then a training may have ended.
+        # An error during writing does not count as a refusal, because a training may have ended by then.
         return {"state": "late" if folder.exists() else "refused", "words": str(error)}
     except Exception:
         return {"state": "failed", "words": traceback.format_exc()}
@@ -124,7 +124,7 @@ def _export(sample: Sample, format_name: str, folder: Path, modes: Sequence[str]
 
 
 def _expect(sample: Sample, mode: str, export: Path, folder: Path) -> None:
-    """What each signature of a mode takes and gives, by the StableHLO bundle; the core compares it with the model."""
+    """Writes inputs and outputs of each signature of a mode, by the StableHLO bundle, which the core compares."""
     loaded = ec.export.load(str(export))
     names = [name for name in loaded.signatures if (name if name in MODES else "infer") == mode]
     for name in names:
@@ -139,14 +139,14 @@ def _expect(sample: Sample, mode: str, export: Path, folder: Path) -> None:
 
 
 def _prepared(sample: Sample) -> dict[str, np.ndarray]:
-    """Features and labels as model_fn gets them, by the names of their inputs."""
+    """Returns features and labels as model_fn receives them, by the names of their inputs."""
     batch = sample.estimator.first_batch(sample.batch)
     labels = batch.labels if isinstance(batch.labels, Mapping) else {"label": batch.labels}
     return {**sample.features, **batch.features, **(labels if batch.labels is not None else {})}
 
 
 def save(path: Path, values: Mapping[str, Any]) -> None:
-    """Arrays of a batch; text as bytes, and what numpy does not know as float32."""
+    """Writes arrays of a batch. Text becomes bytes, and dtypes that numpy does not know become float32."""
     path.parent.mkdir(parents=True, exist_ok=True)
     plain = {name: np.asarray(value) for name, value in values.items()}
     plain = {name: value.astype(np.float32) if value.dtype.kind == "V" else value for name, value in plain.items()}
@@ -154,7 +154,7 @@ def save(path: Path, values: Mapping[str, Any]) -> None:
 
 
 def as_bytes(texts: np.ndarray) -> np.ndarray:
-    """An array of dtype "S"."""
+    """Returns an array of dtype "S"."""
     encoded = [text if isinstance(text, bytes) else str(text).encode() for text in texts.reshape(-1).tolist()]
     return np.array(encoded or [b""], "S")[: texts.size].reshape(texts.shape)
 
