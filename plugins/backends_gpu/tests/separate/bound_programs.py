@@ -112,7 +112,7 @@ def transformer(width: int, layers: int, heads: int = 8, vocabulary: int = 8192,
 
 
 def convnet(channels: int, blocks: int, *, batch_norm: bool = False, pool: bool = False) -> ModelFn:
-    """Residual convolutions."""
+    """A network of residual convolutions."""
 
     def conv(x: Any, kernel: Any, stride: int = 1) -> Any:
         return jax.lax.conv_general_dilated(
