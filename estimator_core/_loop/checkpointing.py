@@ -63,11 +63,11 @@ _OWN = ("policy", "finished", "owed_step", "owed_between")
 _CADENCE = "CheckpointSaverHook"
 
 
-class Checkpointer:
+class Checkpointer(Hook):
     """Evaluates, calls listeners and saves when the policy requests it, at the end, and on interruption.
 
-    The hook in `last` saves after every other hook has seen the step. The hooks in `first` run the evaluations of the
-    save before the other hooks. If the platform interrupts an evaluation or export, it is owed: the checkpoint of its
+    It is the first hook at the steps of the policy, and runs the evaluations of the save before the other hooks. The
+    hook in `last` saves after every other hook has seen the step. If the platform interrupts an evaluation or export, it is owed: the checkpoint of its
     step records this, and `make_up` runs it in the resumed run.
 
     Args:
@@ -84,10 +84,12 @@ class Checkpointer:
             their hooks.
 
     Attributes:
-        first: the hooks before all others.
+        first: the hooks before all others, this one included.
         last: the hooks after all others.
         owed_step: the step whose evaluation or exports were interrupted.
     """
+
+    name = _CADENCE  # the name in checkpoints from the time when only one policy existed
 
     def __init__(
         self,
@@ -113,22 +115,22 @@ class Checkpointer:
         self._told_to_stop: int | None = None  # a listener requested it when this step was saved
         self.owed_step: int | None = None
         self._owed_between = False
-        self.first: list[Hook] = [_Ahead(self)]
+        self.first: list[Hook] = [self]
         self.last: list[Hook] = [_Behind(self)]
         if evaluations is not None and evaluations.next_step(0) is not None:
             self.first.append(EvaluationHook(evaluations.next_step, self._evaluate_unless_at_end))
 
-    def begin(self) -> None:
+    def begin(self, run: Run) -> None:
         """Informs the listeners that training begins."""
         for listener in self._listeners:
-            self._tell(listener, "begin", self._run)
+            self._tell(listener, "begin", run)
         if self._evaluations is not None:
-            self._evaluations.begin(self._run)
+            self._evaluations.begin(run)
 
-    def start(self) -> None:
+    def after_create(self, run: Run) -> None:
         """Saves the initial state of the run, if the policy requests it."""
         self._created = True
-        if self._ask("at_start", self._run) and self._saved_step != self._run.step:
+        if self._ask("at_start", run) and self._saved_step != run.step:
             self._commit(may_stop=True)
 
     def make_up(self) -> None:
@@ -145,7 +147,7 @@ class Checkpointer:
             if self.owed_step is None:
                 self._commit(may_stop=True)
 
-    def ask_next(self, step: int) -> int | Wake | None:
+    def next_step(self, step: int) -> int | Wake | None:
         """Asks the policy when to save next.
 
         Raises:
@@ -169,9 +171,9 @@ class Checkpointer:
         """Returns the last answer of the policy."""
         return self._wanted
 
-    def prepare(self, step: int) -> None:
-        """Runs the evaluations that belong to the due save."""
-        self._ask("saved", self._run, step)
+    def after_step(self, run: Run, step: int, out: StepOutputs) -> None:
+        """Runs the evaluations that belong to the save that is due."""
+        self._ask("saved", run, step)
         self._stops_here()  # evaluations depend on it, and hooks that follow values may have requested it
         self._evaluate()
 
@@ -180,9 +182,8 @@ class Checkpointer:
         if not self._stops_here():
             self._commit(may_stop=True)
 
-    def end(self) -> None:
+    def end(self, run: Run) -> None:
         """Saves the last step if the run did not fail, and informs the listeners."""
-        run = self._run
         if self._created and not run.failed:
             if run.interrupted:
                 if self._saved_step != run.step:
@@ -303,43 +304,6 @@ class Checkpointer:
 
     def _name(self) -> str:
         return self._policy.name or type(self._policy).__name__
-
-
-class _Ahead(Hook):
-    """Gets control at the steps of the policy, before all other hooks. Its state is that of the Checkpointer."""
-
-    name = _CADENCE  # the name in checkpoints from the time when only one policy existed
-
-    def __init__(self, checkpointer: Checkpointer) -> None:
-        self._checkpointer = checkpointer
-
-    def begin(self, run: Run) -> None:
-        """Called when training begins."""
-        self._checkpointer.begin()
-
-    def after_create(self, run: Run) -> None:
-        """Saves the first step, if the policy requests it."""
-        self._checkpointer.start()
-
-    def next_step(self, step: int) -> int | Wake | None:
-        """Returns the answer of the policy."""
-        return self._checkpointer.ask_next(step)
-
-    def after_step(self, run: Run, step: int, out: StepOutputs) -> None:
-        """Runs the evaluations of the save."""
-        self._checkpointer.prepare(step)
-
-    def end(self, run: Run) -> None:
-        """Saves the last step."""
-        self._checkpointer.end()
-
-    def state(self) -> Mapping[str, Any]:
-        """Returns the state of the Checkpointer."""
-        return self._checkpointer.state()
-
-    def restore(self, state: Mapping[str, object]) -> None:
-        """Restores the Checkpointer."""
-        self._checkpointer.restore(state)
 
 
 class _Behind(Hook):
