@@ -57,9 +57,6 @@ class Evaluations:
                 if isinstance(exporter, KnowsEvaluation):
                     exporter.used_in(spec.name)
 
-    def begin(self, run: Run) -> None:
-        """Does nothing, because all records of a killed run after the resumed step are already removed."""
-
     def evaluate(self, run: Run) -> None:
         """Evaluates the live state, unless the last evaluation at a checkpoint began less than `throttle_secs` ago and
         the run continues.

@@ -99,10 +99,6 @@ class CheckpointSaverHook(CheckpointPolicy, Hook):
 class RunEvaluations(Protocol):
     """The evaluations of a training run on its live state. Only its Checkpointer calls them."""
 
-    def begin(self, run: Run) -> None:
-        """Called when training begins."""
-        ...
-
     def evaluate(self, run: Run) -> None:
         """Runs the evaluations that belong to a checkpoint, before its save."""
         ...

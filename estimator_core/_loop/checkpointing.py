@@ -11,7 +11,7 @@ from typing import Any
 
 from estimator_core._builtin_hooks.cadence import EvaluationHook, RunEvaluations
 from estimator_core._loop.checkpoints import Checkpoints
-from estimator_core._loop.hook_calls import describe, note_origin
+from estimator_core._loop.hook_calls import describe, noting_origin
 from estimator_core._loop.resuming import Ending
 from estimator_core._loop.run import LoopRun
 from estimator_core._plugins import Plugins
@@ -67,8 +67,8 @@ class Checkpointer(Hook):
     """Evaluates, calls listeners and saves when the policy requests it, at the end, and on interruption.
 
     It is the first hook at the steps of the policy, and runs the evaluations of the save before the other hooks. The
-    hook in `last` saves after every other hook has seen the step. If the platform interrupts an evaluation or export, it is owed: the checkpoint of its
-    step records this, and `make_up` runs it in the resumed run.
+    hook in `last` saves after every other hook has seen the step. If the platform interrupts an evaluation or export,
+    it is owed: the checkpoint of its step records this, and `make_up` runs it in the resumed run.
 
     Args:
         run: the run of the call.
@@ -124,8 +124,6 @@ class Checkpointer(Hook):
         """Informs the listeners that training begins."""
         for listener in self._listeners:
             self._tell(listener, "begin", run)
-        if self._evaluations is not None:
-            self._evaluations.begin(run)
 
     def after_create(self, run: Run) -> None:
         """Saves the initial state of the run, if the policy requests it."""
@@ -291,13 +289,10 @@ class Checkpointer(Hook):
         return self._tell(self._policy, method, *arguments)
 
     def _tell(self, told: object, method: str, *arguments: object) -> Any:
-        try:
+        kind = "checkpoint policy" if told is self._policy else "checkpoint listener"
+        where = f"{method}, step {self._run.step} of mode {self._run.mode!r}"
+        with noting_origin(lambda: f"in {describe(told, kind)}, {where}"):
             return getattr(told, method)(*arguments)
-        except BaseException as error:
-            kind = "checkpoint policy" if told is self._policy else "checkpoint listener"
-            where = f"{method}, step {self._run.step} of mode {self._run.mode!r}"
-            note_origin(error, f"in {describe(told, kind)}, {where}")
-            raise
 
     def _described(self) -> str:
         return describe(self._policy, "checkpoint policy")
