@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from estimator_core._backends import Devices
 from estimator_core._checkpoint.preemption import Preemption
 from estimator_core._cluster import Processes
 from estimator_core._cluster.processes import SaidByEach, chief_says, gather
-from estimator_core._loop.hook_schedule import HookSchedule
 from estimator_core._plugins import Plugins
 from estimator_core._roles import ROLES
 from estimator_core.config import RunConfig
@@ -19,62 +18,26 @@ from estimator_core.errors import HookError, PreemptedError
 from estimator_core.hooks import Run
 
 if TYPE_CHECKING:
+    from estimator_core._loop.hook_schedule import HookSchedule
     from estimator_core._loop.shared_feed import Flags
 
 INTERRUPTED = "interrupted by the platform"
 
 
-class Decisions(Protocol):
-    """Decisions that do not follow from the steps alone: signals, and hooks that request a stop."""
+class Decisions:
+    """Decisions that do not follow from the steps alone: signals, and hooks that request a stop.
 
-    @property
-    def platform(self) -> Asks:
-        """The platform, which a lone process checks before each step."""
-        ...
+    Those of this class are for calls outside training, where nothing is interrupted.
 
-    @property
-    def requested(self) -> bool:
-        """Whether the platform requests a stop."""
-        ...
-
-    def stop_reason(self, run: Run) -> str | None:
-        """Returns the reason why the loop ends before its next dispatch; None: it continues."""
-        ...
-
-    def final_reason(self, run: Run, reason: str) -> str:
-        """Returns the reason why the loop ended, after the late hooks have been called."""
-        ...
-
-
-class Asks(Protocol):
-    """The requests of the platform."""
-
-    @property
-    def requested(self) -> bool:
-        """Whether the platform requests a stop."""
-        ...
-
-
-class Breaks(Protocol):
-    """An object that can interrupt an evaluation."""
-
-    def break_off(self, run: Run) -> None:
-        """Called before each batch is used.
-
-        Raises:
-            PreemptedError: the platform requests a stop.
-        """
-        ...
-
-
-class _Decides:
-    """The common base of all `Decisions`."""
+    Attributes:
+        shared: whether another process may decide which hooks are overdue.
+    """
 
     shared = False
 
     @property
-    def platform(self) -> Asks:
-        """The platform, which a lone process checks before each step."""
+    def platform(self) -> Decisions | Preemption:
+        """Looked at before each step of a lone process."""
         return self
 
     @property
@@ -134,22 +97,18 @@ class _Decides:
         """Called for the batches of an evaluation inside training. There are no other processes to inform."""
 
 
-class NobodyAsks(_Decides):
-    """The decisions outside training, where nothing is interrupted."""
+NOBODY_ASKS = Decisions()
 
 
-NOBODY_ASKS = NobodyAsks()
-
-
-class OwnDecisions(_Decides):
+class OwnDecisions(Decisions):
     """The decisions of a lone process."""
 
     def __init__(self, preemption: Preemption) -> None:
         self._preemption = preemption
 
     @property
-    def platform(self) -> Asks:
-        """The platform, which a lone process checks before each step."""
+    def platform(self) -> Preemption:
+        """Looked at before each step of a lone process."""
         return self._preemption
 
     @property
@@ -162,8 +121,8 @@ class DifferingHooksError(SaidByEach, HookError):
     """The hooks of the processes differ."""
 
 
-class SharedHooks(_Decides):
-    """The agreement of several processes about the hooks of a call.
+class SharedHooks(Decisions):
+    """What several processes agree on about the hooks of a call.
 
     The clock of the first process is sent with the batches, and takes effect some batches later, at the same batch in
     all processes. After hooks had control, flags show whether one of them requested a stop, and whether the processes
@@ -300,8 +259,8 @@ class SharedDecisions(SharedHooks):
             self._preemption.request(stop)
 
 
-def decisions_of(devices: Devices, preemption: Preemption) -> OwnDecisions | SharedDecisions:
-    """Returns the decisions of a training call on these devices."""
+def decisions_of(devices: Devices, preemption: Preemption) -> Decisions:
+    """The decisions of a training call on these devices."""
     if not devices.placement.spans_processes:
         return OwnDecisions(preemption)
     from estimator_core._loop.shared_feed import AHEAD, step_flags
@@ -309,8 +268,8 @@ def decisions_of(devices: Devices, preemption: Preemption) -> OwnDecisions | Sha
     return SharedDecisions(preemption, devices.processes, step_flags(devices.placement.mesh), lag=AHEAD)
 
 
-def hooks_of(devices: Devices) -> NobodyAsks | SharedHooks:
-    """Returns the agreement about the hooks of an evaluation or of predictions on these devices."""
+def hooks_of(devices: Devices) -> Decisions:
+    """What the hooks of an evaluation or of predictions agree on over these devices."""
     if not devices.placement.spans_processes:
         return NOBODY_ASKS
     from estimator_core._loop.shared_feed import AHEAD, step_flags

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from time import monotonic
 
-from estimator_core._loop.agreement import Breaks
+from estimator_core._loop.agreement import Decisions
 from estimator_core._loop.batches import Batches
 from estimator_core._loop.hook_schedule import HookSchedule
 from estimator_core._loop.run import LoopRun
 from estimator_core._loop.total import Total
 
 
-def calm_batches(run: LoopRun, batches: Batches, total: Total, hooks: HookSchedule, decisions: Breaks) -> bool:
+def calm_batches(run: LoopRun, batches: Batches, total: Total, hooks: HookSchedule, decisions: Decisions) -> bool:
     """Works like the evaluation loop, until a hook, a clock, the tuner or the end of the input needs the loop.
 
     Args:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from estimator_core._backends import Devices
-from estimator_core._loop.agreement import NOBODY_ASKS, NobodyAsks, OwnDecisions, SharedDecisions
+from estimator_core._loop.agreement import NOBODY_ASKS, Decisions
 from estimator_core._loop.ledgers import ObserverLedger, ResultLog
 from estimator_core._loop.time_spent import TimeSpent
 from estimator_core._plugins import Plugins
@@ -84,7 +84,7 @@ class RunContext:
     plugins: Plugins
     summaries: EventFile | NoSummaries
     account: TimeSpent
-    decisions: OwnDecisions | SharedDecisions | NobodyAsks
+    decisions: Decisions
     results: ResultLog
     replaces: bool = False
     checkpoint: str | None = None

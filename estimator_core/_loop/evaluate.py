@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from estimator_core._loop.agreement import Breaks
+from estimator_core._loop.agreement import Decisions
 from estimator_core._loop.batches import Batches
 from estimator_core._loop.calm_batches import calm_batches
 from estimator_core._loop.hook_schedule import HookSchedule
@@ -13,7 +13,7 @@ from estimator_core._loop.total import Total
 
 
 def evaluate_loop(
-    run: LoopRun, batches: Batches, total: Total, hooks: HookSchedule, decisions: Breaks, *, steps: int | None
+    run: LoopRun, batches: Batches, total: Total, hooks: HookSchedule, decisions: Decisions, *, steps: int | None
 ) -> dict[str, Any]:
     """Evaluates up to `steps` batches (None: the whole input). Metrics are read from the device once, at the end.
 

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from operator import index as as_int
-from typing import Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from estimator_core._loop.dispatch import Dispatch, LazyOutputs
 from estimator_core._loop.hook_calls import HookCalls, Streams, describe
@@ -16,64 +16,16 @@ from estimator_core._loop.time_spent import HOOKS, STEP, TimeSpent
 from estimator_core.errors import HookError
 from estimator_core.hooks import Hook, Wake
 
+if TYPE_CHECKING:
+    from estimator_core._loop.agreement import Decisions
+    from estimator_core._loop.batches import Batches
+    from estimator_core._loop.device_state import DeviceState
+
 _log = logging.getLogger("estimator_core")
 NEVER = math.inf
 #: The seconds between two checks of the work that hooks have begun: commits in progress and numbers that wait to be
 #: written.
 _LOOK_SECS = 0.01
-
-
-class Source(Protocol):
-    """The members of `Batches` that the schedule needs."""
-
-    k: int
-    alone: bool
-    quick: bool
-
-    def prepare(self, room: float) -> None:
-        """Draws the next group while the device is busy."""
-        ...
-
-
-class FirstBadStep(Protocol):
-    """The members of a state under training that the schedule needs."""
-
-    def first_bad_step(self) -> int:
-        """Returns the first step whose loss was not finite, or 0."""
-        ...
-
-    def first_bad_step_so_far(self) -> Callable[[], int]:
-        """Returns the current value as a function that can be called later."""
-        ...
-
-
-class Agreement(Protocol):
-    """The members of the decisions of all processes that the schedule needs, see `agreement`."""
-
-    #: Whether another process may decide which hooks are overdue.
-    shared: bool
-
-    def begin(self, run: Any) -> None:
-        """Called when all processes have the same variables."""
-        ...
-
-    def agree(self, run: Any, wake: float, waker: Callable[[], str]) -> None:
-        """Called after hooks had control, with the step at which one needs it next. `waker` returns a description of
-        the hook.
-        """
-        ...
-
-    def stops(self, run: Any) -> bool:
-        """Returns whether a hook has requested a stop, and all processes know it."""
-        ...
-
-    def of_chief(self, at: int | None, joins: bool) -> tuple[int | None, bool]:
-        """Returns the step at which a hook of the first process needs control next, and whether it joins others."""
-        ...
-
-    def overdue(self, look: Callable[[], Sequence[int]]) -> Sequence[int]:
-        """Returns the places of the overdue hooks in the order. `look` returns those by the clock of this process."""
-        ...
 
 
 class _Held(NamedTuple):
@@ -109,16 +61,16 @@ class HookSchedule:
         calls: HookCalls,
         run: Any,
         *,
-        batches: Source,
+        batches: Batches,
         account: TimeSpent,
-        agreement: Agreement,
+        agreement: Decisions,
         alone_at_wake: bool = False,
         look_after: Callable[[], bool] | None = None,
         is_there: Callable[[Mapping[str, Any]], bool] | None = None,
     ) -> None:
         self._calls, self._run, self._batches, self._account = calls, run, batches, account
         self._agreement = agreement
-        self._state: FirstBadStep | None = None
+        self._state: DeviceState | None = None
         self._look_after, self._is_there = look_after, is_there or _loss_is_there
         self._waiting = partial(account.on, STEP)
         self._chief_hooks: Sequence[Hook] = ()
@@ -139,8 +91,8 @@ class HookSchedule:
         self._wake = self._attention = self._alarm = self._stop = NEVER
         self._ungrouped: float = 0
 
-    def start(self, state: FirstBadStep | None = None, chief_hooks: Sequence[Hook] = ()) -> None:
-        """Calls `after_create` of every hook and requests their first steps.
+    def start(self, state: DeviceState | None = None, chief_hooks: Sequence[Hook] = ()) -> None:
+        """Calls `after_create` of every hook and asks for their first steps.
 
         Args:
             state: the state under training, which is the source of the output `first_bad_step`.

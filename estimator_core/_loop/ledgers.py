@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Protocol
 
 from estimator_core._checkpoint.catalog import checkpoint_path
 from estimator_core._checkpoint.lock import Holder
@@ -21,27 +20,6 @@ from estimator_core._journal.writer import RunJournal, observe
 from estimator_core._loop.device_state import DeviceState
 from estimator_core._storage.local import LocalStorage
 from estimator_core._summaries import EventFile, append_line, event_files_below, open_summary_writer, read_eval_metrics
-
-
-class Ledger(Protocol):
-    """Records results of evaluations."""
-
-    @property
-    def epoch(self) -> int:
-        """The epoch of the run, for the names of its event files."""
-        ...
-
-    def check(self) -> None:
-        """Raises an error if the call must not continue: another run has taken over, or the model_dir is missing."""
-        ...
-
-    def may_be_saved(self, step: int) -> bool:
-        """Returns whether a checkpoint of a step may exist."""
-        ...
-
-    def record(self, result: Evaluated) -> None:
-        """Records a result, now or with its checkpoint."""
-        ...
 
 
 class WriterLedger:
@@ -239,7 +217,7 @@ class ResultLog:
         -1
     """
 
-    def __init__(self, ledger: Ledger) -> None:
+    def __init__(self, ledger: WriterLedger | ObserverLedger) -> None:
         self._ledger = ledger
         self._newest: dict[Path, int] = {}
         self._files: list[EventFile] = []

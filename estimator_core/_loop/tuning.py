@@ -143,14 +143,24 @@ class GroupTuner:
         self._began: float | None = None
 
     def begin(self, batches: Batches, first: Batch) -> bool:
-        """Groups batches from the first one on, if groups were faster in a trial of an earlier call."""
+        """Groups from the first batch on, if a trial in an earlier call was faster. Returns whether batches like the
+        first one come in groups.
+        """
         count = 1 if isinstance(self._asked, int) else self._trials.counts.get(shapes_of(first), 1)
         if count > 1:
             self._settle(batches, shapes_of(first), count)
         return count > 1
 
     def look(self, batches: Batches, newest: Dispatch, ways: Ways, room: float, dispatches: int) -> None:
-        """Tries several batches at the right time. Before that, it costs little."""
+        """Tries several batches at the right time. Before that, it costs little.
+
+        Args:
+            batches: those of the call.
+            newest: the newest dispatch.
+            ways: how the program computes them.
+            room: the number of batches that may be drawn now.
+            dispatches: how many dispatches there were since the previous call of this method.
+        """
         if not self._open:
             return
         if isinstance(self._asked, int):
