@@ -457,16 +457,14 @@ class Estimator:
             return self
         model_dir = made_directory(self.model_dir)
         with self._preparation.observing(model_dir if self._config.is_chief else None) as seeing:
+            of_call = CallOf(mode=ModeKeys.TRAIN, name=None, directory=model_dir, checkpoint=None)
             call = TrainCall(
-                estimator=self,
-                devices=self._devices,
+                context=outermost_context(of_call, self, self._devices, self._params, self._plugins),
                 programs=self._programs,
                 state=self._state,
                 fresh=self._fresh,
                 entered=self._entered,
-                model_dir=model_dir,
                 place=self._place,
-                params=self._params,
                 input_fn=self._prepared(input_fn, *seeing),
                 hooks=checked_hooks,
                 listeners=listeners,
@@ -475,7 +473,6 @@ class Estimator:
                 evaluations=evaluations,
                 seeing=seeing,
                 history=self._history,
-                plugins=self._plugins,
             )
             execute(call)
         self._place.written(self._devices.processes.index)

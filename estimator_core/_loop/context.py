@@ -57,10 +57,7 @@ class RunContext:
         config: the resolved RunConfig, which identifies this process.
         params: the params of the Estimator.
         directory: the directory of the call: model_dir, or the directory of the evaluation.
-        first_step, last_step: the global step at which a training call starts, and the one at which it ends without a
-            stop request.
-        resumed: whether the call resumes an interrupted call.
-        devices: backend, placement and processes. `devices.alone()` are those of this process only.
+        devices: backend, placement, processes; `devices.alone()` are this process's own.
         plugins: the plugin registry.
         summaries: the event file of the call.
         account: the account of the time of the outermost call.
@@ -77,9 +74,6 @@ class RunContext:
     config: RunConfig
     params: Any
     directory: Path
-    first_step: int = 0
-    last_step: int | None = None
-    resumed: bool = False
     devices: Devices
     plugins: Plugins
     summaries: EventFile | NoSummaries

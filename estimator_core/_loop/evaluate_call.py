@@ -211,19 +211,8 @@ def _checked(run: LoopRun, first: Batch | None) -> Batch:
 
 
 def _run_of(context: RunContext, steps: int | None) -> LoopRun:
-    """Returns the run of the evaluation that hooks see."""
-    run = LoopRun(
-        mode=ModeKeys.EVAL,
-        estimator=context.estimator,
-        config=context.config,
-        params=context.params,
-        model_dir=context.directory,
-        summaries=context.summaries,
-        live=DeviceState(),
-        name=context.name,
-        last_step=steps,
-    )
-    run.context = context
+    """The run of the evaluation that hooks see."""
+    run = LoopRun.of(context, DeviceState(), last_step=steps)
     part = input_context(context.devices)
     run.input_part, run.input_rows = (part.input_pipeline_id, part.num_input_pipelines), part.rows
     return run

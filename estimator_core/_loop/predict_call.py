@@ -81,16 +81,7 @@ class PredictCall:
         devices, config = context.devices, context.config
         error: BaseException | None = None
         context.plugins.open_call(config)
-        run = LoopRun(
-            mode=ModeKeys.PREDICT,
-            estimator=context.estimator,
-            config=config,
-            params=context.params,
-            model_dir=context.directory,
-            summaries=context.summaries,
-            live=DeviceState(),
-        )
-        run.context = context
+        run = LoopRun.of(context, DeviceState())
         source = open_input(
             run.transformed(self.input_fn),
             mode=ModeKeys.PREDICT,

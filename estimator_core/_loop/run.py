@@ -83,6 +83,23 @@ class LoopRun:
         self.stop_reason: str | None = None
         self._drawn = False
 
+    @classmethod
+    def of(cls, context: RunContext, live: DeviceState, *, last_step: int | None = None) -> LoopRun:
+        """The run of the call with this context."""
+        run = cls(
+            mode=context.mode,
+            estimator=context.estimator,
+            config=context.config,
+            params=context.params,
+            model_dir=context.directory,
+            summaries=context.summaries,
+            live=live,
+            name=context.name,
+            last_step=last_step,
+        )
+        run.context = context
+        return run
+
     def advance(self, dispatch: Dispatch) -> None:
         """Counts a dispatch that was sent to the device."""
         self.step += dispatch[3]

@@ -6,8 +6,7 @@ import contextlib
 import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from estimator_core._backends import Devices
 from estimator_core._builtin_hooks.cadence import RunEvaluations
@@ -18,7 +17,6 @@ from estimator_core._loop.context import RunContext
 from estimator_core._loop.device_state import DeviceState
 from estimator_core._loop.programs import Programs
 from estimator_core._model_dir import ModelDir
-from estimator_core._plugins import Plugins
 from estimator_core._step import Discovery, TrainState
 from estimator_core.config import RunConfig
 from estimator_core.errors import ArgumentError
@@ -33,7 +31,6 @@ _DO_NOT_TRAIN = {
 
 if TYPE_CHECKING:
     from estimator_core._inputs.seen import SeenFeatures
-    from estimator_core._loop.context import Owner
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,28 +38,23 @@ class TrainCall:
     """The checked arguments of a training call, and the parts of the Estimator that it uses.
 
     Attributes:
-        estimator: the Estimator that hooks see as `run.estimator`.
-        devices, programs, state: the devices, programs and state of the Estimator.
-        fresh: a function that makes a state of initial values.
-        entered: a function that returns a context in which calls of the Estimator belong to the call of a RunContext.
-        model_dir: the model_dir, which exists when `execute` is called.
-        place: the `ModelDir` that represents the directory, including the URL of which it may be a copy.
-        params: the params of the Estimator.
-        evaluations: the evaluations of train_and_evaluate.
-        seeing: the records of the features that training sees, if any.
-        history: the history that receives the values.
-        plugins: the plugin registry.
+        context: the context of the call, still without its event file, decisions and results. Its directory is the
+            model_dir, which exists when `execute` is called.
+        programs, state: of the Estimator.
+        fresh: makes a state of initial values.
+        entered: inside the block, calls of the Estimator belong to the call of a context.
+        place: the place that the model_dir stands for, such as a URL.
+        evaluations: of train_and_evaluate.
+        seeing: records the features that training sees, if anything does.
+        history: written to.
     """
 
-    estimator: Owner
-    devices: Devices
+    context: RunContext
     programs: Programs
     state: DeviceState
     fresh: Callable[[Devices, Discovery], TrainState]
     entered: Callable[[RunContext], contextlib.AbstractContextManager[None]]
-    model_dir: Path
     place: ModelDir
-    params: Any
     input_fn: InputFn
     hooks: Sequence[Hook]
     listeners: Sequence[CheckpointListener]
@@ -71,7 +63,6 @@ class TrainCall:
     evaluations: RunEvaluations | None
     seeing: Sequence[SeenFeatures]
     history: History
-    plugins: Plugins
 
 
 def check_training(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import logging
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from estimator_core._builtin_hooks.cadence import CheckpointSaverHook, RunEvaluations
@@ -17,7 +18,6 @@ from estimator_core._loop.agreement import INTERRUPTED, decisions_of
 from estimator_core._loop.batches import Batches
 from estimator_core._loop.checkpointing import Checkpointer, checkpoint_policy
 from estimator_core._loop.checkpoints import Checkpoints
-from estimator_core._loop.context import RunContext
 from estimator_core._loop.device_state import INPUT_ENDED
 from estimator_core._loop.dispatch import InFlightLimiter, Program, check_fetches
 from estimator_core._loop.feed import feed
@@ -29,7 +29,7 @@ from estimator_core._loop.resuming import Start, input_context, restored_state
 from estimator_core._loop.run import LoopRun
 from estimator_core._loop.run_record import note_end, write_run_record
 from estimator_core._loop.starting import completed
-from estimator_core._loop.time_spent import INPUT, in_words
+from estimator_core._loop.time_spent import INPUT, TimeSpent, in_words
 from estimator_core._loop.train import train_loop
 from estimator_core._loop.tuning import TrainWays, steps_per_dispatch
 from estimator_core._step import Discovery, TrainStep
@@ -75,48 +75,32 @@ class TrainRun:
         cleanup: contextlib.ExitStack,
     ) -> None:
         self._call, self._start, self._preemption, self._cleanup = call, start, preemption, cleanup
-        config, state = call.devices.config, call.state
+        config, plugins = call.context.config, call.context.plugins
         self._ledger = ledger
         summaries = NO_SUMMARIES
         if config.is_chief:
-            summaries = open_summary_writer(call.model_dir, resume_step=start.step, epoch=lambda: ledger.epoch)
+            summaries = open_summary_writer(call.context.directory, resume_step=start.step, epoch=lambda: ledger.epoch)
         cleanup.callback(summaries.close)
-        asked = None if call.steps is None else start.step + call.steps
-        self._run = run = LoopRun(
-            mode=ModeKeys.TRAIN,
-            estimator=call.estimator,
-            config=config,
-            params=call.params,
-            model_dir=call.model_dir,
+        self._decisions = decisions_of(call.context.devices, preemption)
+        self._context = context = replace(
+            call.context,
             summaries=summaries,
-            live=state,
-            last_step=asked if call.max_steps is None else call.max_steps,
-        )
-        run.step = run.first_step = start.step
-        run.resumed = start.unfinished
-        self._schedule: HookSchedule | None = None  # set before batches are drawn
-        self._decisions = decisions_of(call.devices, preemption)
-        self._context = run.context = RunContext(
-            mode=ModeKeys.TRAIN,
-            estimator=call.estimator,
-            config=config,
-            params=call.params,
-            directory=call.model_dir,
-            first_step=run.first_step,
-            last_step=run.last_step,
-            resumed=run.resumed,
-            devices=call.devices,
-            plugins=call.plugins,
-            summaries=summaries,
-            account=run.time_spent,
+            account=TimeSpent(),
             decisions=self._decisions,
             results=ResultLog(ledger),
         )
+        asked = None if call.steps is None else start.step + call.steps
+        last_step = asked if call.max_steps is None else call.max_steps
+        self._run = run = LoopRun.of(context, call.state, last_step=last_step)
+        run.time_spent = context.account
+        run.step = run.first_step = start.step
+        run.resumed = start.unfinished
+        self._schedule: HookSchedule | None = None  # set once batches can be drawn
         self._k: int | None = None
         self._checkpoints = Checkpoints(
-            self._context,
+            context,
             run,
-            state,
+            call.state,
             self._hook_states,
             store,
             position=start.position,
@@ -127,9 +111,9 @@ class TrainRun:
         self._checkpointer = checkpointer = self._made_checkpointer()
         self._order = hook_order(
             first=() if checkpointer is None else checkpointer.first,
-            plugin_hooks=call.plugins.run_hooks(run),
+            plugin_hooks=plugins.run_hooks(run),
             user_hooks=call.hooks,
-            default=default_hooks(config, call.plugins, call.history),
+            default=default_hooks(config, plugins, call.history),
             last=() if checkpointer is None else checkpointer.last,
         )
         self._calls = HookCalls(self._order.with_spec(), run)
@@ -142,13 +126,13 @@ class TrainRun:
         Raises:
             PreemptedError: the platform requested a stop.
         """
-        call, run = self._call, self._run
+        call, run, context = self._call, self._run, self._context
         error: BaseException | None = None
         asked: str | None = None
-        call.plugins.run_start(run)
+        context.plugins.run_start(run)
         self._cleanup.enter_context(run.time_spent.compilations())
         try:
-            with contextlib.closing(self._context.results), call.entered(self._context):
+            with contextlib.closing(context.results), call.entered(context):
                 try:
                     reason = self._train()
                     run.interrupted = reason == INTERRUPTED
@@ -171,7 +155,7 @@ class TrainRun:
                         raise
         finally:
             self._note_failure(error)
-            call.plugins.run_end(run, error)
+            context.plugins.run_end(run, error)
         self._raise_if_interrupted()
         if asked:  # the end is not recorded, because a restart means this call and not another one
             call.state.forget()  # the next call starts from the checkpoint, as in another process
@@ -182,7 +166,7 @@ class TrainRun:
             )
         if self._recorded:
             self._ledger.end(run.step, reason, failed=False)
-            note_end(call.model_dir, run.step, reason)
+            note_end(context.directory, run.step, reason)
         return reason
 
     def _recorded_with(self, step: int) -> Sequence[Entry]:
@@ -195,7 +179,7 @@ class TrainRun:
     def _keep_seen(self) -> None:
         if self._context.config.is_chief:
             for seen in self._call.seeing:
-                seen.save(self._call.model_dir)
+                seen.save(self._context.directory)
 
     def _finish(self, evaluations: RunEvaluations, reason: str) -> str | None:
         """Runs the last evaluations and exports. Returns the reason of a stop that the platform requested meanwhile."""
@@ -206,7 +190,7 @@ class TrainRun:
             _log.info("%s This work is repeated when the run is started again.", broken_off)
             self._run.interrupted = True
             return None
-        return next(filter(None, gather(self._call.devices.processes, "asked", self._preemption.reason)), None)
+        return next(filter(None, gather(self._context.devices.processes, "asked", self._preemption.reason)), None)
 
     def _tell_exporters(self, reason: str) -> None:
         """Writes the data that the last exports may read: the record of features, and the ending, which is still
@@ -215,12 +199,12 @@ class TrainRun:
         self._keep_seen()
         if self._recorded:
             self._ledger.check()
-            note_end(self._call.model_dir, self._run.step, reason, owed=True)
+            note_end(self._context.directory, self._run.step, reason, owed=True)
 
     def _made_checkpointer(self) -> Checkpointer | None:
         """Returns the Checkpointer of the call; None if nothing is saved."""
         call, start = self._call, self._start
-        policy = checkpoint_policy(self._context.config, call.plugins, call.hooks)
+        policy = checkpoint_policy(self._context.config, self._context.plugins, call.hooks)
         if policy is None:
             return None
         return Checkpointer(
@@ -242,11 +226,11 @@ class TrainRun:
 
     def _train(self) -> str:
         call, run, calls, start = self._call, self._run, self._calls, self._start
-        config, devices, live = self._context.config, call.devices, call.state
+        context, config, devices, live = self._context, self._context.config, self._context.devices, call.state
         source = open_input(
             run.transformed(call.input_fn),
             mode=ModeKeys.TRAIN,
-            params=call.params,
+            params=context.params,
             config=config,
             input_context=input_context(devices),
             position=start.position,
@@ -312,7 +296,7 @@ class TrainRun:
     def _begin_state(self, discovery: Discovery) -> None:
         """Brings the live state to the start, with all parts that training needs."""
         call, start, live = self._call, self._start, self._call.state
-        devices, programs = call.devices, call.programs
+        devices, programs = self._context.devices, call.programs
         if start.items is not None:
             assert start.checkpoint is not None
             state = restored_state(devices, programs, discovery, start.items, start.checkpoint)
@@ -327,8 +311,8 @@ class TrainRun:
 
     def _create_hooks(self, discovery: Discovery, first: Batch, schedule: HookSchedule) -> None:
         """Begins the hooks of the spec, and then restores and creates all hooks."""
-        call, run, calls = self._call, self._run, self._calls
-        is_chief = call.devices.processes.index == 0
+        call, run, calls, context = self._call, self._run, self._calls, self._context
+        is_chief = context.devices.processes.index == 0
         # Every process has the same places.
         chief_hooks = discovery.training_chief_hooks if is_chief else [Hook() for _ in discovery.training_chief_hooks]
         calls.arrange(self._order.with_spec(chief_hooks, discovery.training_hooks))
@@ -345,11 +329,11 @@ class TrainRun:
         if is_chief:
             self._ledger.check()  # from here on, the run writes
             write_run_record(
-                call.model_dir,
+                context.directory,
                 config=run.config,
                 params=run.params,
                 call={"first_step": run.first_step, "last_step": run.last_step},
-                plugins=call.plugins.versions(),
+                plugins=context.plugins.versions(),
             )
             self._recorded = True
         schedule.start(call.state, chief_hooks)
@@ -371,8 +355,8 @@ class TrainRun:
         return self._run.stop_reason is not None or self._run.step == self._run.last_step
 
     def _fetches(self, discovery: Discovery) -> frozenset[str]:
-        """Returns the declared outputs that cost time. All others are always returned."""
-        wanted = self._run.seal_fetches(self._call.devices.processes)
+        """The declared outputs that cost time. All others are returned anyway."""
+        wanted = self._run.seal_fetches(self._context.devices.processes)
         check_fetches(wanted, self._run.output_names)
         return frozenset(
             name for name in wanted if name == GRADIENT_NORM or self._run.output_kinds.get(name) == "tensor"
@@ -400,8 +384,8 @@ class TrainRun:
             with contextlib.suppress(OSError, EstimatorError):  # the error of the run is raised anyway
                 self._ledger.end(self._run.step, reason, failed=True)
                 known = error.step if isinstance(error, NanLossDuringTrainingError) else None
-                step = self._run.step if known is None else known  # a group of steps may have continued
-                note_end(self._call.model_dir, step, reason, failed=True)
+                step = self._run.step if known is None else known  # a group of steps may have gone on
+                note_end(self._context.directory, step, reason, failed=True)
         self._call.state.forget()
 
     @property

@@ -143,51 +143,51 @@ def execute(call: TrainCall) -> str:
     Raises:
         PreemptedError: the platform requested a stop. The state is saved.
     """
-    devices = call.devices
+    context, devices = call.context, call.context.devices
     processes, config = devices.processes, devices.config
-    with placed(call.model_dir), ending_together(processes):
+    with placed(context.directory), ending_together(processes):
         announce(
             processes,
             "train",
             hooks=call.hooks,
-            versions=call.plugins.versions,
+            versions=context.plugins.versions,
             steps=call.steps,
             max_steps=call.max_steps,
         )
         with (
-            own_together(call.model_dir, processes, call.place.url),
+            own_together(context.directory, processes, call.place.url),
             Preemption(grace_secs=config.grace_secs) as preemption,
             contextlib.ExitStack() as cleanup,
         ):
             publisher = cleanup.enter_context(call.place.training(config, processes))
-            call.plugins.open_call(config)
+            context.plugins.open_call(config)
             # The first process that requests devices waits for all others. Below, one process may have to wait for
             # another.
             _ = devices.placement
-            model_dir = str(call.model_dir)
+            model_dir = str(context.directory)
             owed = partial(owed_ending, processes, model_dir=model_dir, steps=call.steps, max_steps=call.max_steps)
             start, journal = take_model_dir(
-                call.model_dir, processes, lambda: find_start(devices, call.state, model_dir, call.plugins, owed)
+                context.directory, processes, lambda: find_start(devices, call.state, model_dir, context.plugins, owed)
             )
             best = config.keep_checkpoint_best
             store = cleanup.enter_context(
                 CheckpointStore(
-                    call.model_dir,
+                    context.directory,
                     keep_max=config.keep_checkpoint_max,
                     keep_every_n_hours=config.keep_checkpoint_every_n_hours,
                     keep_best=best,
-                    results=lambda: read_eval_metrics(call.estimator.eval_dir(best and best.evaluation)),
+                    results=lambda: read_eval_metrics(context.estimator.eval_dir(best and best.evaluation)),
                     processes=processes,
                     publisher=publisher,
-                    shelf=shelf_of(call.model_dir, journal),
+                    shelf=shelf_of(context.directory, journal),
                     full_every=config.full_checkpoint_every,
                 )
             )
             if start.items is not None:
-                call.plugins.require_made_with(start.items.manifest.get("plugins", ()))
+                context.plugins.require_made_with(start.items.manifest.get("plugins", ()))
             ledger = (
-                ObserverLedger(call.model_dir)
+                ObserverLedger(context.directory)
                 if journal is None
-                else WriterLedger(journal, call.model_dir, start.step, call.state)
+                else WriterLedger(journal, context.directory, start.step, call.state)
             )
             return TrainRun(call, start, store, ledger, preemption, cleanup).to_end()
