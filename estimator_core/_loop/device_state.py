@@ -45,30 +45,23 @@ class DeviceState:
     """The newest state of a run. An Estimator has one, which its calls fill, train and drop.
 
     Args:
-        state: the state on the device. The next training step donates it, so no other object may keep it.
-        step: the global step, which the host knows without waiting for the device.
-        checkpoint_step: the step of the newest checkpoint to which this state was saved or from which it was restored.
-        has_slots: whether `state.opt_state` belongs to the training optimizer (False after a prediction-only restore).
+        state: the state on the device. The next training step donates it, so nothing else may keep it.
+        step: the global step, known on the host without waiting for the device.
 
     Attributes:
+        checkpoint_step: the step of the newest checkpoint to which this state was saved or from which it was restored.
+        has_slots: whether `state.opt_state` belongs to the training optimizer (False after a prediction-only restore).
         carried: the state in the form of the training program: packed if that is cheaper, otherwise `state` itself.
         position: the input position after the last consumed batch, or None.
         version: a number that changes each time another state replaces this one. Training steps do not count: `(step,
             version)` identifies the values of the variables.
     """
 
-    def __init__(
-        self,
-        state: TrainState | None = None,
-        step: int = 0,
-        *,
-        checkpoint_step: int | None = None,
-        has_slots: bool = False,
-    ) -> None:
+    def __init__(self, state: TrainState | None = None, step: int = 0) -> None:
         self._versions = 0
         self._trainer: int | None = None  # the thread that trains it
-        self._readers: list[int] = []  # the threads that read its arrays for a whole evaluation
-        self.start(state, step, checkpoint_step=checkpoint_step, has_slots=has_slots)
+        self._readers: list[int] = []  # threads that read its arrays for a whole evaluation
+        self.start(state, step)
 
     def start(
         self,
@@ -78,7 +71,14 @@ class DeviceState:
         checkpoint_step: int | None = None,
         has_slots: bool = False,
     ) -> None:
-        """Starts again with a state. The arguments are those of the class."""
+        """Starts again with a state.
+
+        Args:
+            state: see the class.
+            step: see the class.
+            checkpoint_step: see the attribute.
+            has_slots: see the attribute.
+        """
         self.carried: Any = state
         self.step = step
         self.checkpoint_step = checkpoint_step
@@ -180,10 +180,7 @@ class DeviceState:
             if value.shape != known[path].shape:
                 raise HookError(f"Variable {path!r} has shape {known[path].shape}, the value to assign {value.shape}.")
             placed[path] = _like(known[path], value)
-        self.state = state._replace(
-            variables={path: placed.get(path, value) for path, value in state.variables.items()},
-            model_state={path: placed.get(path, value) for path, value in state.model_state.items()},
-        )
+        self.state = _with(state, placed)
 
     def land(self, state: TrainState, step: int, position: InputPosition | None) -> None:
         """Replaces the state with one of the same form that was trained elsewhere, with its step and input position."""

@@ -13,7 +13,7 @@ import numpy as np
 
 from estimator_core._builtin_hooks.recording import History
 from estimator_core._cluster.processes import announce, ending_together
-from estimator_core._inputs import Batch, BatchSource, InputFn, open_input
+from estimator_core._inputs import Batch, BatchSource, InputFn
 from estimator_core._loop.agreement import hooks_of
 from estimator_core._loop.batches import Batches
 from estimator_core._loop.context import RunContext
@@ -36,7 +36,6 @@ from estimator_core._loop.tuning import GroupTrials, GroupTuner
 from estimator_core._summaries import NO_SUMMARIES
 from estimator_core.errors import HookError, InputError, PreemptedError
 from estimator_core.hooks import Hook
-from estimator_core.modes import ModeKeys
 
 _log = logging.getLogger("estimator_core")
 
@@ -106,14 +105,8 @@ class EvaluateCall:
     def _run_to_end(
         self, context: RunContext, run: LoopRun, calls: HookCalls, cleanup: contextlib.ExitStack
     ) -> dict[str, Any]:
-        """Begins, loops and ends. `end` is always called."""
-        source = open_input(
-            run.transformed(self.input_fn),
-            mode=ModeKeys.EVAL,
-            params=context.params,
-            config=context.config,
-            input_context=input_context(context.devices),
-        )
+        """Begins, loops and ends. `end` always runs."""
+        source = run.open(self.input_fn, input_context(context.devices))
         fed = feed(source, context.devices.placement, context.config.prefetch, context.devices.processes)
         cleanup.callback(fed.close)
         if isinstance(fed, SharedFeed):

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from estimator_core._cluster.processes import announce, ending_together
-from estimator_core._inputs import Batch, InputFn, open_input
+from estimator_core._inputs import Batch, InputFn
 from estimator_core._loop.agreement import hooks_of
 from estimator_core._loop.batches import Batches
 from estimator_core._loop.context import RunContext
@@ -82,13 +82,7 @@ class PredictCall:
         error: BaseException | None = None
         context.plugins.open_call(config)
         run = LoopRun.of(context, DeviceState())
-        source = open_input(
-            run.transformed(self.input_fn),
-            mode=ModeKeys.PREDICT,
-            params=context.params,
-            config=config,
-            input_context=input_context(devices),
-        )
+        source = run.open(self.input_fn, input_context(devices))
         fed = feed(source, devices.placement, config.prefetch, devices.processes)
         batches = batches_of(context, fed, run, lambda: self.programs.group_trials(devices, ModeKeys.PREDICT))
         calls = HookCalls(in_order([*context.plugins.run_hooks(run), *self.hooks]), run)

@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 
-from estimator_core._inputs import open_input
 from estimator_core._inputs.contract import Batch
 from estimator_core._inputs.preparation import Preparation
 from estimator_core._inputs.seen import SeenFeatures
@@ -47,7 +46,7 @@ def opened(estimator: Owner, input_fn: Callable[..., Any], hooks: Sequence[Any],
         summaries=NO_SUMMARIES,
         live=DeviceState(),
     )
-    source = open_input(run.transformed(input_fn), mode=mode, params=estimator.params, config=estimator.config)
+    source = run.open(input_fn)
     with contextlib.ExitStack() as failed:
         failed.callback(source.close)
         for hook in hooks:

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from estimator_core._cluster.processes import gather
-from estimator_core._inputs.input_fn import InputFn, WrappedInput
+from estimator_core._inputs import BatchSource, InputContext, InputFn, InputPosition, open_input
+from estimator_core._inputs.input_fn import WrappedInput
 from estimator_core._inputs.normalise import split_element
 from estimator_core._loop.device_state import DeviceState, whole_on_host
 from estimator_core._loop.dispatch import Dispatch
@@ -147,9 +148,16 @@ class LoopRun:
             )
         self._batch_functions.append(function)
 
-    def transformed(self, input_fn: InputFn) -> InputFn:
-        """Returns an input_fn whose elements are transformed by the functions that hooks declare with
+    def open(
+        self, input_fn: InputFn, context: InputContext | None = None, position: InputPosition | None = None
+    ) -> BatchSource:
+        """Opens an input of the call. Its elements go through the functions that hooks declare with
         `transform_batches`.
+
+        Args:
+            input_fn: the input.
+            context: the shard of this process. None: all data.
+            position: where to continue. None: at the start.
         """
         functions = self._batch_functions
 
@@ -163,7 +171,9 @@ class LoopRun:
             self._drawn = True
             return bool(functions)
 
-        return WrappedInput(input_fn=input_fn, convert=convert, needed=needed)
+        wrapped = WrappedInput(input_fn=input_fn, convert=convert, needed=needed)
+        mode, params, config = self.mode, self.params, self.config
+        return open_input(wrapped, mode=mode, params=params, config=config, input_context=context, position=position)
 
     @property
     def seconds(self) -> Mapping[str, float]:

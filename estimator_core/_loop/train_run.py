@@ -12,8 +12,8 @@ from estimator_core._builtin_hooks.cadence import CheckpointSaverHook, RunEvalua
 from estimator_core._checkpoint import CheckpointStore
 from estimator_core._checkpoint.preemption import Preemption
 from estimator_core._cluster.processes import gather
-from estimator_core._inputs import Batch, open_input
-from estimator_core._journal.entries import Entry
+from estimator_core._inputs import Batch
+from estimator_core._journal import Entry
 from estimator_core._loop.agreement import INTERRUPTED, decisions_of
 from estimator_core._loop.batches import Batches
 from estimator_core._loop.checkpointing import Checkpointer, checkpoint_policy
@@ -226,15 +226,8 @@ class TrainRun:
 
     def _train(self) -> str:
         call, run, calls, start = self._call, self._run, self._calls, self._start
-        context, config, devices, live = self._context, self._context.config, self._context.devices, call.state
-        source = open_input(
-            run.transformed(call.input_fn),
-            mode=ModeKeys.TRAIN,
-            params=context.params,
-            config=config,
-            input_context=input_context(devices),
-            position=start.position,
-        )
+        config, devices, live = self._context.config, self._context.devices, call.state
+        source = run.open(call.input_fn, input_context(devices), start.position)
         calls.begin()
         fed = feed(source, devices.placement, config.prefetch, devices.processes)
         self._cleanup.callback(fed.close)
