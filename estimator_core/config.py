@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import difflib
 import inspect
 import os
 from collections.abc import Mapping, Sequence
@@ -15,7 +14,7 @@ from estimator_core._left_out import leaving_out
 from estimator_core._moved import home_of
 from estimator_core._paths import expanded, local_directory, on_one_line
 from estimator_core._roles import checked_choices
-from estimator_core.errors import ArgumentError, ArgumentTypeError
+from estimator_core.errors import ArgumentError, ArgumentTypeError, did_you_mean
 
 __all__ = ["FullySharded", "KeepBest", "RunConfig"]
 
@@ -218,8 +217,7 @@ class RunConfig:
         known = [field.name for field in fields(cls)]
         for name in given:
             if name not in known and name not in _REMOVED:
-                near = difflib.get_close_matches(name, known, n=1)
-                hint = f" Did you mean {near[0]!r}?" if near else ""
+                hint = did_you_mean(name, known)
                 raise ArgumentTypeError(f"RunConfig has no argument {name!r}.{hint} Allowed: {known}.")
         return super().__new__(cls)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import logging
 import os
 import time
@@ -10,7 +9,7 @@ from collections.abc import Collection, Iterable, Mapping
 from typing import Any, final
 
 from estimator_core._summaries import NO_SUMMARIES, EventFile, open_summary_writer
-from estimator_core.errors import ArgumentError, ArgumentTypeError, HookError
+from estimator_core.errors import ArgumentError, ArgumentTypeError, HookError, did_you_mean
 from estimator_core.hooks import Run, StepOutputs, SummaryWriter, Wake
 
 _log = logging.getLogger("estimator_core")
@@ -158,12 +157,15 @@ def check_known(owner: str, names: Iterable[str], available: Collection[str]) ->
     """
     for name in names:
         if name not in available:
-            near = difflib.get_close_matches(name, available, n=1)
-            hint = f" Did you mean {near[0]!r}?" if near else ""
-            raise HookError(
-                f"{owner}: this run has no output {name!r}.{hint} There are: {sorted(available)}. "
-                "Name a value in model_fn with ec.tensor or ec.summary.scalar."
-            )
+            raise HookError(f"{owner}: {unknown_output(name, available)}")
+
+
+def unknown_output(name: str, available: Iterable[Any]) -> str:
+    """The message for an output that does not exist."""
+    return (
+        f"The step has no output {name!r}.{did_you_mean(name, available)} Its outputs: {sorted(map(str, available))}. "
+        "Name a value in model_fn with ec.summary.scalar or ec.tensor."
+    )
 
 
 class PresentNames:
@@ -191,51 +193,34 @@ class PresentNames:
 
 @final
 class HookWriter:
-    """Writes to the given writer, to the hook's own directory, or to the writer of the run.
+    """Chooses the writer of a hook: the given one, one of the hook's own directory, or that of the run.
 
     The run handles its own event file. The event file of a hook's own directory must be flushed in `state` of the hook,
     which is called before a checkpoint is committed, and closed in `end`.
 
     Args:
         output_dir: the hook's own directory.
-        given: a writer, which takes precedence over `output_dir`.
+        given: a writer, which takes precedence.
+
+    Attributes:
+        to: the chosen writer, from `open` on.
     """
 
     def __init__(self, output_dir: str | os.PathLike[str] | None, given: SummaryWriter | None) -> None:
         self._output_dir = output_dir
         self._given = given
         self._own: EventFile | None = None
-        self._writer: SummaryWriter = NO_SUMMARIES
+        self.to: SummaryWriter = NO_SUMMARIES
 
     def open(self, run: Run) -> None:
         """Chooses the writer. Call it in `after_create`."""
         if self._given is not None:
-            self._writer = self._given
+            self.to = self._given
         elif self._output_dir is None:
-            self._writer = run.summaries
+            self.to = run.summaries
         else:
             epoch = getattr(run.summaries, "epoch", None)
-            self._writer = self._own = open_summary_writer(self._output_dir, resume_step=run.step, epoch=epoch)
-
-    def scalar(self, tag: str, value: float, step: int) -> None:
-        """Writes one number."""
-        self._writer.scalar(tag, value, step)
-
-    def histogram(self, tag: str, values: object, step: int) -> None:
-        """Writes the distribution of an array."""
-        self._writer.histogram(tag, values, step)
-
-    def image(self, tag: str, image: object, step: int) -> None:
-        """Writes one image."""
-        self._writer.image(tag, image, step)
-
-    def text(self, tag: str, text: str, step: int) -> None:
-        """Writes a text."""
-        self._writer.text(tag, text, step)
-
-    def event(self, event: object, step: int) -> None:
-        """Writes an event."""
-        self._writer.event(event, step)
+            self.to = self._own = open_summary_writer(self._output_dir, resume_step=run.step, epoch=epoch)
 
     def flush(self) -> None:
         """Flushes the hook's own event file. Call it in `state`."""

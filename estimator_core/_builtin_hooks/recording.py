@@ -79,7 +79,7 @@ class StepCounterHook(Hook):
             self._timer.update_last_triggered_step(step)
             if steps and secs > 0:
                 _log.info("%s: %.6g", TAG, steps / secs)
-                self._writer.scalar(TAG, steps / secs, step)
+                self._writer.to.scalar(TAG, steps / secs, step)
             self._carried = (0, 0.0)
         self._base = (step, time.monotonic())
 
@@ -161,10 +161,10 @@ class SummarySaverHook(Hook):
             return
         self._timer.update_last_triggered_step(step)
         for name in self._present.of(self._kinds, out, step):
-            _write(self._writer, self._kinds[name], name, out[name], step)
+            _write(self._writer.to, self._kinds[name], name, out[name], step)
         for name, text in run.texts.items():
-            if self._texts.get(name) != text:  # a text does not depend on the batch, so it is written once
-                self._writer.text(name, text, step)
+            if self._texts.get(name) != text:  # a text does not depend on the batch: once is enough
+                self._writer.to.text(name, text, step)
                 self._texts[name] = text
 
     def end(self, run: Run) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -13,6 +12,7 @@ import jax
 import numpy as np
 from jax.tree_util import tree_flatten, tree_structure, tree_unflatten
 
+from estimator_core._builtin_hooks.hook_parts import unknown_output
 from estimator_core._inputs import Batch
 from estimator_core._types import Mask, PyTree
 from estimator_core.errors import HookError
@@ -197,7 +197,7 @@ class LazyOutputs(Mapping[str, Any]):
 
     def _value(self, name: str) -> Any:
         if name not in self._values:
-            raise HookError(unknown_name(name, self._values))
+            raise HookError(unknown_output(name, self._values))
         return self._values[name]
 
 
@@ -207,20 +207,8 @@ def check_fetches(names: Iterable[str], available: Iterable[str]) -> None:
     Raises:
         HookError: such an output exists. The message names the first one, with near matches.
     """
-    known = set(available)
-    for name in sorted(names):
-        if name not in known:
-            raise HookError(unknown_name(name, known))
-
-
-def unknown_name(name: str, available: Any) -> str:
-    """Returns the message for an output that does not exist."""
-    near = difflib.get_close_matches(name, [str(item) for item in available], n=1)
-    hint = f" Did you mean {near[0]!r}?" if near else ""
-    return (
-        f"The step has no output {name!r}.{hint} Its outputs: {sorted(map(str, available))}. Name a value in model_fn "
-        "with ec.summary.scalar or ec.tensor."
-    )
+    for name in sorted(set(names).difference(available)):
+        raise HookError(unknown_output(name, available))
 
 
 def _to_host(value: object, *, last: bool) -> Any:

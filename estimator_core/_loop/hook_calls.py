@@ -12,7 +12,8 @@ from typing import Any, cast
 
 import numpy as np
 
-from estimator_core._loop.dispatch import LazyOutputs, unknown_name
+from estimator_core._builtin_hooks.hook_parts import unknown_output
+from estimator_core._loop.dispatch import LazyOutputs
 from estimator_core._members import refuse_shadowed
 from estimator_core._plugins.discovery import GROUP
 from estimator_core.errors import HookError
@@ -73,7 +74,7 @@ class HookCalls:
         for hook, names in self._followers:
             for name in names:
                 if name not in self._run.output_names:
-                    raise HookError(f"{describe(hook)}: {unknown_name(name, self._run.output_names)}")
+                    raise HookError(f"{describe(hook)}: {unknown_output(name, self._run.output_names)}")
         return [(hook, names) for hook in self.hooks for known, names in self._followers if known is hook]
 
     def before_last_save(self) -> None:

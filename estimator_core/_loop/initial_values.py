@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import logging
 from collections.abc import Callable, Iterable, Mapping
-from difflib import get_close_matches
 from typing import Any
 
 import numpy as np
@@ -15,7 +14,7 @@ from estimator_core._model.initialize import seed_words, variable_key
 from estimator_core._model.variables import VariableSpec
 from estimator_core._plugins import Plugins, using_plugins
 from estimator_core._step import Discovery
-from estimator_core.errors import VariableError
+from estimator_core.errors import VariableError, did_you_mean
 
 #: Replaces initial values by path: `(values, specs, discovery, seed) -> changed values`.
 Overrides = Callable[[Mapping[str, Any], Mapping[str, VariableSpec], Discovery, int], Mapping[str, Any]]
@@ -93,10 +92,9 @@ def _checked(
     checked: dict[str, InitialValue] = {}
     for path, one in given.items():
         if path not in specs:
-            close = get_close_matches(str(path), specs, n=1)
             raise VariableError(
-                f"{giver} returned a value for {path!r}, which is not a variable. "
-                f"{f'Did you mean {close[0]!r}? ' if close else ''}There are: {', '.join(sorted(specs))}."
+                f"{giver} returned a value for {path!r}, which is not a variable.{did_you_mean(path, specs)} There "
+                f"are: {', '.join(sorted(specs))}."
             )
         check_value(specs[path], one.value, "the value", f"that {giver} returned")
         value = np.asarray(one.value, specs[path].dtype)
