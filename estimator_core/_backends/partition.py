@@ -8,7 +8,7 @@ import re
 from collections.abc import Generator, Iterable, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 import jax
 import numpy as np
@@ -23,6 +23,7 @@ from estimator_core.errors import ArgumentError
 
 #: The mesh axes that split one axis of an array: one, several, or None.
 AxisEntry: TypeAlias = "str | Sequence[str] | None"
+Entry = TypeVar("Entry")
 
 #: The mesh axes over which a named axis of an array is split, by that name.
 LogicalAxisRules: TypeAlias = Mapping[str, AxisEntry]
@@ -35,8 +36,7 @@ def mesh_axes(name: str | None, rules: LogicalAxisRules) -> tuple[str, ...]:
         >>> mesh_axes("mlp", {"mlp": "model"}), mesh_axes("model", {}), mesh_axes(None, {})
         (('model',), ('model',), ())
     """
-    entry = rules.get(name, name) if name is not None else None
-    return (entry,) if isinstance(entry, str) else tuple(entry or ())
+    return _one_by_one(rules.get(name, name) if name is not None else None)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,12 +71,12 @@ class PartitionRules:
         """
         rule = next((spec for pattern, spec in self.rules if re.fullmatch(pattern, variable.name)), None)
         if isinstance(rule, FullySharded):
-            entries = self._existing(variable, _entries(rule.base))
+            entries = self._existing(variable, _one_by_one(rule.base))
             if rule.slots_only and not slot:
                 return PartitionSpec(*entries)
             return PartitionSpec(*self._fully_sharded(variable, entries, rule))
         if rule is not None:
-            return PartitionSpec(*self._existing(variable, _entries(rule)))
+            return PartitionSpec(*self._existing(variable, _one_by_one(rule)))
         if variable.sharding is not None:
             return PartitionSpec(*self._existing(variable, tuple(variable.sharding)))
         return PartitionSpec()
@@ -98,8 +98,7 @@ class PartitionRules:
             )
         kept: list[AxisEntry] = []
         for size, entry in zip(variable.shape, entries, strict=False):
-            given = (entry,) if isinstance(entry, str) else tuple(entry or ())
-            named = tuple(axis for name in given for axis in mesh_axes(name, self.axis_rules))
+            named = tuple(axis for name in _one_by_one(entry) for axis in mesh_axes(name, self.axis_rules))
             axes = [axis for axis in named if axis in self.sizes]
             for axis in named:
                 if axis not in self.sizes:
@@ -115,9 +114,9 @@ class PartitionRules:
 
     def _fully_sharded(self, variable: VariableSpec, entries: list[AxisEntry], rule: FullySharded) -> list[AxisEntry]:
         entries = [*entries, *[None] * (len(variable.shape) - len(entries))]
-        axes = _names(BATCH_AXES if rule.axes is None else rule.axes)
-        taken = {axis for entry in entries for axis in ((entry,) if isinstance(entry, str) else entry or ())}
-        axes = tuple(axis for axis in axes if axis in self.sizes and axis not in taken)
+        asked = _one_by_one(BATCH_AXES if rule.axes is None else rule.axes)
+        taken = {axis for entry in entries for axis in _one_by_one(entry)}
+        axes = tuple(axis for axis in asked if axis in self.sizes and axis not in taken)
         parts = self._parts(axes)
         if parts == 1 or variable.size < rule.min_size:
             return entries
@@ -131,16 +130,13 @@ class PartitionRules:
         return math.prod(self.sizes[axis] for axis in axes)
 
 
-def _entries(spec: str | Iterable[AxisEntry]) -> tuple[AxisEntry, ...]:
-    return (spec,) if isinstance(spec, str) else tuple(spec)
+def _one_by_one(entries: str | Iterable[Entry] | None) -> tuple[str | Entry, ...]:
+    """The parts of what may be one name, several parts, or None."""
+    return (entries,) if isinstance(entries, str) else tuple(entries or ())
 
 
 def _one_or_all(axes: Sequence[str]) -> AxisEntry:
     return tuple(axes) if len(axes) > 1 else next(iter(axes), None)
-
-
-def _names(axes: str | Sequence[str]) -> tuple[str, ...]:
-    return (axes,) if isinstance(axes, str) else tuple(axes)
 
 
 _DEFAULT: LogicalAxisRules = {"batch": BATCH_AXES}

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from estimator_core import specs
 from estimator_core._inputs.contract import InputContext, InputOptions, Ragged
 from estimator_core._inputs.normalise import split_element
 from estimator_core._types import Params, PyTree
@@ -27,18 +28,14 @@ _BY_NAME = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_O
 _VARIADIC = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 
 
-def check_input_fn(input_fn: object) -> None:
+def check_input_fn(input_fn: Any) -> None:
     """Refuses an argument that cannot be called as an input_fn, without calling it.
 
     Raises:
         ArgumentTypeError: `input_fn` is not callable.
         InputError: `input_fn` requires an argument that is not in `ARGUMENTS`.
     """
-    if not callable(input_fn):
-        raise ArgumentTypeError(
-            f"`input_fn` must be callable, given: {input_fn!r}. Pass a function that returns the batches: "
-            "`lambda: dataset`, or ec.inputs.numpy_input_fn(...) for arrays."
-        )
+    specs.check_input_fn(input_fn)
     accepted_arguments(input_fn)
 
 

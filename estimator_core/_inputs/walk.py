@@ -63,9 +63,7 @@ def walk(source: Any, reader: Generator[Batch]) -> Walk:
     """
     if isinstance(source, Wrapped):
         inner = walk(source.source, reader)
-        elements = (
-            inner.elements if source.convert is None or not source.needed() else map(source.convert, inner.elements)
-        )
+        elements = source.converted(inner.elements)
         return inner._replace(elements=elements, options=_merged(inner.options, source.options))
     elements: Any
     options = getattr(source, "input_options", None)

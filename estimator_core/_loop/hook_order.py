@@ -58,43 +58,23 @@ class HookOrder:
     """The hooks of one call, created once. The hooks of the EstimatorSpec are added after discovery.
 
     Attributes:
-        first: the evaluations of a save, and those between saves.
-        early: the step counter and the summaries.
-        given: the hooks of plugins, then those of the call, by `place`.
-        late: the NaN check, the log and the history.
-        last: the hook that saves.
+        first: evaluations of a save, and those between saves.
+        default: before and after the given ones.
+        given: the hooks of plugins, then those of the call, by `place`. A CheckpointPolicy among them has its place in
+            `first` and `last`.
+        last: the save.
     """
 
     first: Sequence[Hook]
-    early: Sequence[Hook]
+    default: DefaultHooks
     given: Sequence[Hook]
-    late: Sequence[Hook]
     last: Sequence[Hook]
 
     def with_spec(self, chief_hooks: Sequence[object] = (), spec_hooks: Sequence[object] = ()) -> list[Any]:
-        """Returns all hooks, including those of the EstimatorSpec for the chief and for every process."""
-        return [*self.first, *chief_hooks, *self.early, *self.given, *self.late, *spec_hooks, *self.last]
-
-
-def hook_order(
-    *,
-    first: Sequence[Hook],
-    plugin_hooks: Sequence[Hook],
-    user_hooks: Sequence[Hook],
-    default: DefaultHooks,
-    last: Sequence[Hook],
-) -> HookOrder:
-    """Returns the hooks of a call and those of the config, in order.
-
-    Args:
-        first: the hooks of the Checkpointer before all others.
-        plugin_hooks: the hooks of plugins.
-        user_hooks: the hooks of the call. A CheckpointPolicy among them has its place in `first` and `last`.
-        default: the default hooks of every call.
-        last: the hooks of the Checkpointer after all others.
-    """
-    given = in_order([*plugin_hooks, *(hook for hook in user_hooks if not isinstance(hook, CheckpointPolicy))])
-    return HookOrder(first=first, early=default.early, given=given, late=default.late, last=last)
+        """All hooks, including those of the EstimatorSpec for the chief and for every process."""
+        given = [hook for hook in self.given if not isinstance(hook, CheckpointPolicy)]
+        before, after = [*self.first, *chief_hooks], [*spec_hooks, *self.last]
+        return [*before, *self.default.early, *in_order(given), *self.default.late, *after]
 
 
 def in_order(hooks: Sequence[object]) -> list[Any]:

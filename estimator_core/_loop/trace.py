@@ -13,7 +13,8 @@ import jax
 import numpy as np
 from jax.sharding import NamedSharding
 
-from estimator_core._backends import Available, Devices, Placement
+from estimator_core._backends import Devices, Placement
+from estimator_core._backends.contract import CPUBackend
 from estimator_core._inputs.contract import Batch, InputPosition
 from estimator_core._loop.programs import Programs, state_shardings
 from estimator_core._loop.run import LoopRun
@@ -27,26 +28,16 @@ from estimator_core.modes import ModeKeys
 
 
 @dataclass(frozen=True)
-class _Lent:
-    """The backend of programs that are traced for devices that cannot run them."""
+class _Lent(CPUBackend):
+    """The backend of programs that are traced for devices on which nothing can run. Like that of the CPU, it has
+    nothing to initialise and knows no figures.
+    """
 
     lent: Sequence[Any]
     name = "lent"
 
-    def probe(self) -> Available:
-        return Available(priority=0, summary="devices to compile for")
-
-    def initialize(self) -> None:
-        pass
-
     def devices(self) -> Sequence[Any]:
         return self.lent
-
-    def peak_flops(self, device_kind: str, dtype: str) -> float | None:
-        return None
-
-    def memory_bytes(self, device_kind: str) -> int | None:
-        return None
 
 
 @dataclass(frozen=True, kw_only=True)

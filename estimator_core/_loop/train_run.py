@@ -22,7 +22,7 @@ from estimator_core._loop.device_state import INPUT_ENDED
 from estimator_core._loop.dispatch import InFlightLimiter, Program, check_fetches
 from estimator_core._loop.feed import feed
 from estimator_core._loop.hook_calls import HookCalls
-from estimator_core._loop.hook_order import default_hooks, hook_order
+from estimator_core._loop.hook_order import HookOrder, default_hooks
 from estimator_core._loop.hook_schedule import HookSchedule
 from estimator_core._loop.ledgers import ObserverLedger, ResultLog, WriterLedger
 from estimator_core._loop.resuming import Start, input_context, restored_state
@@ -109,11 +109,10 @@ class TrainRun:
             committed=ledger.committed,
         )
         self._checkpointer = checkpointer = self._made_checkpointer()
-        self._order = hook_order(
+        self._order = HookOrder(
             first=() if checkpointer is None else checkpointer.first,
-            plugin_hooks=plugins.run_hooks(run),
-            user_hooks=call.hooks,
             default=default_hooks(config, plugins, call.history),
+            given=[*plugins.run_hooks(run), *call.hooks],
             last=() if checkpointer is None else checkpointer.last,
         )
         self._calls = HookCalls(self._order.with_spec(), run)
