@@ -1,4 +1,4 @@
-"""Members of classes of users and plugins: names that a hook may define, and methods whose calls would run nothing."""
+"""Names of users and plugins: members that a hook may define, methods whose calls would run nothing, misspelt names."""
 
 from __future__ import annotations
 
@@ -32,6 +32,17 @@ _EARLIER = {
     "values": "`values` is now run.follow(name), called in begin",
     "settle": '`settle` was removed; a hook with `place = "late"` is called after the others',
 }
+
+
+def did_you_mean(name: object, known: Iterable[object]) -> str:
+    """A question for the end of a message about an unknown name; "" if no known name is similar.
+
+    Example:
+        >>> did_you_mean("los", ["loss", "accuracy"])
+        " Did you mean 'loss'?"
+    """
+    near = difflib.get_close_matches(str(name), map(str, known), n=1)
+    return f" Did you mean {near[0]!r}?" if near else ""
 
 
 def check_members(kind: type[Any]) -> None:

@@ -4,9 +4,6 @@ Each class also derives from the built-in exception that a caller would expect, 
 Messages say what happened, where, and what to do.
 """
 
-from collections.abc import Iterable
-from difflib import get_close_matches
-
 __all__ = [
     "ArgumentError",
     "ArgumentTypeError",
@@ -29,17 +26,6 @@ __all__ = [
     "SupersededError",
     "VariableError",
 ]
-
-
-def did_you_mean(name: object, known: Iterable[object]) -> str:
-    """A question for the end of a message about an unknown name; "" if no known name is similar.
-
-    Example:
-        >>> did_you_mean("los", ["loss", "accuracy"])
-        " Did you mean 'loss'?"
-    """
-    near = get_close_matches(str(name), map(str, known), n=1)
-    return f" Did you mean {near[0]!r}?" if near else ""
 
 
 class EstimatorError(Exception):

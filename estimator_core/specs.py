@@ -302,8 +302,7 @@ def _require_fields(spec: EstimatorSpec) -> None:
         ModeKeys.EVAL: ("loss",),
         ModeKeys.PREDICT: ("predictions",),
     }
-    needed = by_mode[spec.mode]
-    for field in needed:
+    for field in by_mode[spec.mode]:
         if getattr(spec, field) is None:
             raise ModelFnError(
                 f"Missing {field}. model_fn must return EstimatorSpec(mode, {field}=...) in mode {spec.mode!r}."

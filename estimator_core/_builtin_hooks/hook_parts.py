@@ -8,8 +8,9 @@ import time
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any, final
 
+from estimator_core._members import did_you_mean
 from estimator_core._summaries import NO_SUMMARIES, EventFile, open_summary_writer
-from estimator_core.errors import ArgumentError, ArgumentTypeError, HookError, did_you_mean
+from estimator_core.errors import ArgumentError, ArgumentTypeError, HookError
 from estimator_core.hooks import Run, StepOutputs, SummaryWriter, Wake
 
 _log = logging.getLogger("estimator_core")

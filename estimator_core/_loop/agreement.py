@@ -18,7 +18,6 @@ from estimator_core.errors import HookError, PreemptedError
 from estimator_core.hooks import Run
 
 if TYPE_CHECKING:
-    from estimator_core._loop.hook_schedule import HookSchedule
     from estimator_core._loop.shared_feed import Flags
 
 INTERRUPTED = "interrupted by the platform"
@@ -84,8 +83,10 @@ class Decisions:
         """Returns whether a hook has requested a stop."""
         return run.stop_reason is not None
 
-    def watch(self, batches: object, schedule: HookSchedule, run: Run) -> None:
-        """Called for the batches of a call. There are no other processes to inform."""
+    def watch(self, batches: object, overdue: Callable[[], Sequence[int]], run: Run) -> None:
+        """Called for the batches of a call. `overdue` returns the overdue hooks by the clock of this process. There are
+        no other processes to inform.
+        """
 
     def begin(self, run: Any) -> None:
         """Called when all processes have the same variables."""
@@ -143,15 +144,15 @@ class SharedHooks(Decisions):
         self._stops = False
         self._version = 0
 
-    def watch(self, batches: Any, schedule: HookSchedule, run: Run) -> None:
-        """Sends the chief's clock with the batches, in addition to other flags. Also sends a stop, because a hook may
-        request one at a step where no hook has control, as in `on_values`.
+    def watch(self, batches: Any, overdue: Callable[[], Sequence[int]], run: Run) -> None:
+        """Sends the chief's clock with the batches, beside what is sent already. So is a stop: a hook may request one
+        where no hook has control, as in `on_values`.
         """
         others, learn = batches.flags, batches.learn
         is_chief = self._processes.index == 0
 
         def flags() -> dict[str, Any]:
-            return {**others(), "due": list(schedule.overdue()) if is_chief else [], "reason": run.stop_reason}
+            return {**others(), "due": list(overdue()) if is_chief else [], "reason": run.stop_reason}
 
         def learn_all(told: Sequence[Mapping[str, Any]]) -> None:
             learn(told)
@@ -235,10 +236,10 @@ class SharedDecisions(SharedHooks):
         """Whether the platform requests a stop of any process."""
         return self._requested
 
-    def watch(self, batches: Any, schedule: HookSchedule, run: Run) -> None:
-        """Sends signals, and the requests of hooks, with the batches of training."""
+    def watch(self, batches: Any, overdue: Callable[[], Sequence[int]], run: Run) -> None:
+        """Sends signals, and what hooks want, with the batches of training."""
         self.follow(batches)
-        super().watch(batches, schedule, run)
+        super().watch(batches, overdue, run)
 
     def give_up(self, error: Exception) -> None:
         """Stops all processes at one batch. Each then waits for its last commit, which raises the error."""

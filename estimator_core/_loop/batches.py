@@ -8,14 +8,11 @@ from collections import deque
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, nullcontext
 from time import perf_counter
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 from estimator_core._inputs import Batch
 from estimator_core._loop.dispatch import Dispatch, Stacking, shapes_of, single, stacked
 from estimator_core._loop.time_spent import TimeSpent
-
-if TYPE_CHECKING:
-    from estimator_core._loop.tuning import GroupTuner
 
 #: If drawing a batch takes no longer than this, the device is the bottleneck and not the input.
 QUICK_DRAW_SECS = 0.001
@@ -35,6 +32,30 @@ class Ways(Protocol):
 
     def has_effects(self, dispatch: Dispatch, /) -> bool:
         """Returns whether the computation calls back to the host, so that it must not be repeated."""
+        ...
+
+
+class Tuner(Protocol):
+    """Decides during a call how many batches a dispatch contains."""
+
+    def begin(self, batches: Batches, first: Batch) -> bool:
+        """Called before the first dispatch. Returns whether batches like the first one come in groups already."""
+        ...
+
+    def look(self, batches: Batches, newest: Dispatch, ways: Ways, room: float, dispatches: int) -> None:
+        """Called after dispatches, of which `newest` is the last. `room` batches may be drawn now."""
+        ...
+
+    def wait(self) -> float:
+        """The number of seconds in which `look` would do nothing."""
+        ...
+
+    def away(self) -> AbstractContextManager[None]:
+        """Inside the block, the call does nothing, because its caller acts instead."""
+        ...
+
+    def close(self) -> None:
+        """Called at the end of the call."""
         ...
 
 
@@ -71,7 +92,7 @@ class Batches:
         account: TimeSpent,
         *,
         alone: bool = True,
-        tuner: GroupTuner | None = None,
+        tuner: Tuner | None = None,
     ) -> None:
         self._source = iter(source)
         self.stack_arrays = stack_arrays

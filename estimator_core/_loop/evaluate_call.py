@@ -118,7 +118,7 @@ class EvaluateCall:
         schedule = HookSchedule(
             calls, run, batches=batches, account=run.time_spent, agreement=agreement, alone_at_wake=True
         )
-        agreement.watch(fed, schedule, run)
+        agreement.watch(fed, schedule.overdue, run)
         error: BaseException | None = None
         context.plugins.run_start(run)
         try:

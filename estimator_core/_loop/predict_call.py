@@ -90,7 +90,7 @@ class PredictCall:
         schedule = HookSchedule(
             calls, run, batches=batches, account=run.time_spent, agreement=agreement, alone_at_wake=True
         )
-        agreement.watch(fed, schedule, run)
+        agreement.watch(fed, schedule.overdue, run)
         context.plugins.run_start(run)
         try:
             calls.begin()

@@ -241,7 +241,7 @@ class TrainRun:
             agreement=self._decisions,
             look_after=self._look_after,
         )
-        self._decisions.watch(fed, schedule, run)
+        self._decisions.watch(fed, schedule.overdue, run)
         with run.time_spent.on(INPUT):
             first: Batch | None = batches.first()
         if source.restored is not None:

@@ -143,24 +143,14 @@ class GroupTuner:
         self._began: float | None = None
 
     def begin(self, batches: Batches, first: Batch) -> bool:
-        """Groups from the first batch on, if a trial in an earlier call was faster. Returns whether batches like the
-        first one come in groups.
-        """
+        """Groups from the first batch on, if a trial in an earlier call was faster."""
         count = 1 if isinstance(self._asked, int) else self._trials.counts.get(shapes_of(first), 1)
         if count > 1:
             self._settle(batches, shapes_of(first), count)
         return count > 1
 
     def look(self, batches: Batches, newest: Dispatch, ways: Ways, room: float, dispatches: int) -> None:
-        """Tries several batches at the right time. Before that, it costs little.
-
-        Args:
-            batches: those of the call.
-            newest: the newest dispatch.
-            ways: how the program computes them.
-            room: the number of batches that may be drawn now.
-            dispatches: how many dispatches there were since the previous call of this method.
-        """
+        """Tries several batches at the right time. Before that, it costs little."""
         if not self._open:
             return
         if isinstance(self._asked, int):

@@ -41,8 +41,8 @@ MUTANTS = (
         name="an-unknown-argument-is-dropped",
         guarantee="rule 22",
         file=_ROOM + "config.py",
-        old="            if name not in known and name not in _REMOVED:\n                near",
-        new="            if False:\n                near",
+        old="            if name not in known and name not in _REMOVED:\n                hint",
+        new="            if False:\n                hint",
         tests=("test_refused_with_cause_and_nothing_written[unknown RunConfig argument]",),
     ),
     Mutant(

@@ -158,8 +158,8 @@ MUTANTS = (
         name="a-name-that-nobody-gives-is-fetched",
         guarantee="trap 20",
         file=_ROOM + "dispatch.py",
-        old="        if name not in known:\n",
-        new="        if False:\n",
+        old="    for name in sorted(set(names).difference(available)):\n",
+        new="    for name in ():\n",
         tests=("test_a_fetch_that_no_step_gives_is_refused",),
     ),
     Mutant(
