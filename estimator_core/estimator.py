@@ -369,22 +369,19 @@ class Estimator:
         checkpoint_path: str | None,
         format_name: str,
     ) -> PendingExport:
-        from estimator_core._loop.export_call import start_export
+        from estimator_core._loop.export_call import ExportCall
 
         checkpoint_path = brought(checkpoint_path, self._plugins)
-        return start_export(
-            self._context(ModeKeys.EVAL),
+        call = ExportCall(
+            context=self._context(ModeKeys.EVAL),
             programs=self._programs,
-            live=self._state,
-            states=self._states,
-            export_dir_base=expanded(os.fspath(base)),
             receivers=receivers,
             assets_extra=assets_extra,
-            checkpoint_path=checkpoint_path,
             format_name=format_name,
             host_transforms=self._preparation.exported(checkpoint_path or self.model_dir),
             label_transforms=self._preparation.exported_labels(checkpoint_path or self.model_dir),
         )
+        return call.start(expanded(os.fspath(base)), self._state, self._states, checkpoint_path)
 
     def eval_dir(self, name: str | None = None) -> str:
         """Returns the directory of the results of an evaluation. It may not exist yet."""

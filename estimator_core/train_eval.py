@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 from estimator_core._cluster import TaskType
@@ -111,13 +110,7 @@ def check_specs(estimator: object, train_spec: object, eval_spec: object) -> lis
         raise ArgumentTypeError(f"`estimator` must have type `ec.Estimator`. Got: {type(estimator)}.")
     if not isinstance(train_spec, TrainSpec):
         raise ArgumentTypeError(f"`train_spec` must have type `ec.TrainSpec`. Got: {type(train_spec)}.")
-    specs = (
-        [eval_spec]
-        if isinstance(eval_spec, EvalSpec)
-        else list(eval_spec)
-        if isinstance(eval_spec, (list, tuple))
-        else None
-    )
+    specs: list[Any] = list(eval_spec) if isinstance(eval_spec, (list, tuple)) else [eval_spec]
     if not specs or not all(isinstance(spec, EvalSpec) for spec in specs):
         raise ArgumentTypeError(
             f"`eval_spec` must have type `ec.EvalSpec`, or be a list of them. Got: {type(eval_spec)}."
@@ -140,7 +133,6 @@ def check_specs(estimator: object, train_spec: object, eval_spec: object) -> lis
         )
     for spec in specs:
         check_slices(estimator, spec)
-    Path(estimator.model_dir)
     return specs
 
 

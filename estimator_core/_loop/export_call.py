@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -32,107 +33,105 @@ from estimator_core.specs import EstimatorSpec
 _log = logging.getLogger("estimator_core")
 
 
-def start_export(
-    context: RunContext,
-    *,
-    programs: Programs,
-    live: DeviceState,
-    states: InferenceStates,
-    export_dir_base: str,
-    receivers: Mapping[str, Callable[[], Any]],
-    assets_extra: Mapping[str, str] | None,
-    checkpoint_path: str | None,
-    format_name: str,
-    host_transforms: Sequence[Any],
-    label_transforms: Sequence[Any],
-) -> PendingExport:
-    """Starts an export. Its contents are copied now, and written in a thread.
+@dataclass(frozen=True, kw_only=True)
+class ExportCall:
+    """The arguments of an export, and the parts of the Estimator that it uses.
 
-    Raises:
-        ArgumentError, ArgumentTypeError, ExportError: something cannot be exported. Nothing is left on disk. `wait` of
-            the returned object raises ExportError if the format failed, or if its outputs differ from those of the
-            estimator.
-    """
-    place = destination(export_dir_base, context.plugins)
-    check: ExportCheck = component_of("export_check", context.config.components, context.plugins)
-    source = checkpoint_path or context.estimator.latest_checkpoint()
-    if not (context.training and live.state is not None and is_readable(live.ready)):
-        context = context.within(devices=context.devices.alone())  # any process may export, without the others
-    request, chosen = export_request(
-        context,
-        programs=programs,
-        state=lambda: _current(context, live, source) or states.get(context, None, checkpoint_path),
-        values=np.array,
-        receivers=receivers,
-        seen=seen_features(Path(context.estimator.model_dir)),
-        assets_extra=assets_extra,
-        source=source,
-        format_name=format_name,
-        host_transforms=host_transforms,
-        label_transforms=label_transforms,
-    )
-    signatures = _signatures(context)
-
-    def write() -> str:
-        with context.devices.single().placement.context():
-            path = place(lambda base: signatures.write_export(request, chosen, base, check))
-        _log.info("Exported step %d as %s to %s", request.global_step, format_name, path)
-        context.plugins.export_written(context.estimator, path, format_name)
-        return path
-
-    return PendingExport(write)
-
-
-def export_request(
-    context: RunContext,
-    *,
-    programs: Programs,
-    state: Callable[[], TrainState],
-    values: Callable[[Any], np.ndarray],
-    receivers: Mapping[str, Callable[[], Any]],
-    seen: Mapping[str, Mapping[str, Any]],
-    assets_extra: Mapping[str, str] | None,
-    source: str | None,
-    format_name: str,
-    host_transforms: Sequence[Any],
-    label_transforms: Sequence[Any],
-) -> tuple[ExportRequest, ExportFormat]:
-    """Returns the contents of an export, checked by its format, and the format.
-
-    Args:
+    Attributes:
         context: the context of the call.
         programs: the programs of the Estimator.
-        state: a function that returns the state to export.
-        values: a function that copies a variable to a host array.
-        receivers: the receiver functions, by mode.
-        seen: the record of features seen in training, from `seen_features`.
-        assets_extra: the files to add.
-        source: the checkpoint of the state.
+        receivers: by mode.
+        assets_extra: files to add.
         format_name: the name of the format.
-        host_transforms: the host transforms of the Estimator for features.
-        label_transforms: the host transforms of the Estimator for labels.
-
-    Raises:
-        ArgumentError, ArgumentTypeError, ExportError: something cannot be exported.
+        host_transforms: those of the Estimator, for features.
+        label_transforms: those of the Estimator, for labels.
     """
-    chosen: ExportFormat = context.plugins.get("format", format_name)()
-    request: ExportRequest = _signatures(context).make_request(
-        lambda: _model(context.devices.single(), programs, state(), values),
-        chosen,
-        receivers=receivers,
-        seen=seen,
-        assets_extra=assets_extra,
-        provenance={
-            "versions": versions(),
-            "plugins": context.plugins.versions(),
-            "checkpoint": source,
-            "checkpoint_sha256": None if source is None else manifest_digest(Path(source)),
-            "training_saw": seen,
-        },
-        host_transforms=host_transforms,
-        label_transforms=label_transforms,
-    )
-    return request, chosen
+
+    context: RunContext
+    programs: Programs
+    receivers: Mapping[str, Callable[[], Any]]
+    assets_extra: Mapping[str, str] | None
+    format_name: str
+    host_transforms: Sequence[Any]
+    label_transforms: Sequence[Any]
+
+    def start(
+        self, export_dir_base: str, live: DeviceState, states: InferenceStates, checkpoint_path: str | None
+    ) -> PendingExport:
+        """Starts an export. Its contents are copied now, and written in a thread.
+
+        Args:
+            export_dir_base: the parent directory of the exports.
+            live: the state in memory.
+            states: returns the state to export if it is not in memory.
+            checkpoint_path: a checkpoint to export instead of the newest state.
+
+        Raises:
+            ArgumentError, ArgumentTypeError, ExportError: something cannot be exported. Nothing is left on disk.
+                `wait` of the returned object raises ExportError if the format failed, or if its outputs differ from
+                those of the estimator.
+        """
+        context = self.context
+        place = destination(export_dir_base, context.plugins)
+        check: ExportCheck = component_of("export_check", context.config.components, context.plugins)
+        source = checkpoint_path or context.estimator.latest_checkpoint()
+        if not (context.training and live.state is not None and is_readable(live.ready)):
+            context = context.within(devices=context.devices.alone())  # any process may export, and asks no other one
+        request, chosen = replace(self, context=context).request(
+            state=lambda: _current(context, live, source) or states.get(context, None, checkpoint_path),
+            values=np.array,
+            seen=seen_features(Path(context.estimator.model_dir)),
+            source=source,
+        )
+        signatures = _signatures(context)
+
+        def write() -> str:
+            with context.devices.single().placement.context():
+                path = place(lambda base: signatures.write_export(request, chosen, base, check))
+            _log.info("Exported step %d as %s to %s", request.global_step, self.format_name, path)
+            context.plugins.export_written(context.estimator, path, self.format_name)
+            return path
+
+        return PendingExport(write)
+
+    def request(
+        self,
+        *,
+        state: Callable[[], TrainState],
+        values: Callable[[Any], np.ndarray],
+        seen: Mapping[str, Mapping[str, Any]],
+        source: str | None,
+    ) -> tuple[ExportRequest, ExportFormat]:
+        """The contents of an export, checked by its format, and the format.
+
+        Args:
+            state: returns the state to export.
+            values: copies a variable to a host array.
+            seen: the record of features seen in training, from `seen_features`.
+            source: the checkpoint of the state.
+
+        Raises:
+            ArgumentError, ArgumentTypeError, ExportError: something cannot be exported.
+        """
+        context = self.context
+        chosen: ExportFormat = context.plugins.get("format", self.format_name)()
+        request: ExportRequest = _signatures(context).make_request(
+            lambda: _model(context.devices.single(), self.programs, state(), values),
+            chosen,
+            receivers=self.receivers,
+            seen=seen,
+            assets_extra=self.assets_extra,
+            provenance={
+                "versions": versions(),
+                "plugins": context.plugins.versions(),
+                "checkpoint": source,
+                "checkpoint_sha256": None if source is None else manifest_digest(Path(source)),
+                "training_saw": seen,
+            },
+            host_transforms=self.host_transforms,
+            label_transforms=self.label_transforms,
+        )
+        return request, chosen
 
 
 def _signatures(context: RunContext) -> Any:

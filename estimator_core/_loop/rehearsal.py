@@ -18,7 +18,7 @@ from estimator_core._inputs.seen import SeenFeatures
 from estimator_core._inputs.source import BatchSource
 from estimator_core._loop.context import Owner, RunContext
 from estimator_core._loop.device_state import DeviceState
-from estimator_core._loop.export_call import export_request
+from estimator_core._loop.export_call import ExportCall
 from estimator_core._loop.programs import Programs
 from estimator_core._loop.run import LoopRun
 from estimator_core._step import BoundModelFn, TrainState, discover
@@ -126,16 +126,15 @@ class Rehearsal:
         empty = {spec.name: np.broadcast_to(np.zeros((), spec.dtype), spec.shape) for spec in specs}
         trained = {spec.name: empty[spec.name] for spec in specs if spec.trainable}
         rest = {name: value for name, value in empty.items() if name not in trained}
-        export_request(
-            self.context,
+        model_dir = self.context.estimator.model_dir
+        call = ExportCall(
+            context=self.context,
             programs=self.programs,
-            state=lambda: TrainState(np.zeros(4, np.uint32), trained, rest, ()),
-            values=lambda value: value,
             receivers={experimental_mode: serving_input_receiver_fn},
-            seen=self.seeing.with_earlier(Path(self.context.estimator.model_dir)),
             assets_extra=assets_extra,
-            source=None,
             format_name=format,
-            host_transforms=self.preparation.exported(self.context.estimator.model_dir),
+            host_transforms=self.preparation.exported(model_dir),
             label_transforms=self.preparation.labels,
         )
+        state, seen = TrainState(np.zeros(4, np.uint32), trained, rest, ()), self.seeing.with_earlier(Path(model_dir))
+        call.request(state=lambda: state, values=lambda value: value, seen=seen, source=None)

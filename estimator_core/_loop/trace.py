@@ -11,13 +11,13 @@ from typing import Any
 
 import jax
 import numpy as np
-from jax.sharding import NamedSharding
 
 from estimator_core._backends import Devices, Placement
 from estimator_core._backends.contract import CPUBackend
 from estimator_core._inputs.contract import Batch, InputPosition
 from estimator_core._loop.programs import Programs, state_shardings
 from estimator_core._loop.run import LoopRun
+from estimator_core._model.variables import VariableSpec
 from estimator_core._step import Discovery, TrainState, bind_model_fn
 from estimator_core._step.carried import CarriedTables
 from estimator_core._step.sparse import forms_of
@@ -123,30 +123,17 @@ def trace_step(
 
 
 def _abstract_state(placement: Placement, discovery: Discovery) -> TrainState:
-    """Returns shapes, dtypes and shardings of the state of this model, for its placement."""
-    specs = {**discovery.trainable, **discovery.model_state}
-    shardings = state_shardings(placement, discovery)
-    whole = placement.replicated
+    """Shapes, dtypes and shardings of the state of this model, for its placement."""
 
-    def shaped(name: str) -> jax.ShapeDtypeStruct:
-        known = (placement.variables({name: specs[name]}) or {}).get(name, whole)
-        return jax.ShapeDtypeStruct(specs[name].shape, specs[name].dtype, sharding=known)
+    def shapes(specs: Mapping[str, VariableSpec]) -> dict[str, Any]:
+        return {name: jax.ShapeDtypeStruct(spec.shape, spec.dtype) for name, spec in specs.items()}
 
-    slots: Mapping[str, Any] = discovery.opt_state
-    if shardings is None:
-        opt_state = jax.tree.map(lambda leaf: _leaf(leaf, whole), slots)
-    else:
-        opt_state = jax.tree.map(_leaf, slots, shardings.opt_state)
-    return TrainState(
-        jax.ShapeDtypeStruct((4,), np.dtype(np.uint32), sharding=whole),
-        {name: shaped(name) for name in discovery.trainable},
-        {name: shaped(name) for name in discovery.model_state},
-        opt_state,
+    clock = jax.ShapeDtypeStruct((4,), np.dtype(np.uint32))
+    state = TrainState(clock, shapes(discovery.trainable), shapes(discovery.model_state), discovery.opt_state)
+    shardings = state_shardings(placement, discovery) or jax.tree.map(lambda leaf: placement.replicated, state)
+    return jax.tree.map(
+        lambda leaf, sharding: jax.ShapeDtypeStruct(leaf.shape, leaf.dtype, sharding=sharding), state, shardings
     )
-
-
-def _leaf(leaf: Any, sharding: NamedSharding) -> jax.ShapeDtypeStruct:
-    return jax.ShapeDtypeStruct(leaf.shape, leaf.dtype, sharding=sharding)
 
 
 def _resized(batch: Batch, examples: int) -> Batch:
