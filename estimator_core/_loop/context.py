@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
+from collections.abc import Generator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol
 
 from estimator_core._backends import Devices
+from estimator_core._cluster.processes import announce, ending_together
 from estimator_core._loop.agreement import NOBODY_ASKS, Decisions
 from estimator_core._loop.ledgers import ObserverLedger, ResultLog
 from estimator_core._loop.time_spent import TimeSpent
@@ -87,6 +90,24 @@ class RunContext:
     def within(self, **changes: object) -> RunContext:
         """Returns the context of a call inside this one, which differs from it in these fields."""
         return replace(self, outer=self, **changes)
+
+    @contextlib.contextmanager
+    def together(self, call: str, hooks: Sequence[object], **arguments: object) -> Generator[None]:
+        """Waits until all processes have arrived at the same call. Inside the block, all end when one fails.
+
+        Args:
+            call: what is called.
+            hooks: the hooks of the call, without those that plugins add.
+            arguments: see `announce`.
+
+        Raises:
+            ArgumentError: the processes make different calls.
+            ProcessLostError: a process is gone.
+        """
+        processes = self.devices.processes
+        with ending_together(processes):
+            announce(processes, call, hooks=hooks, versions=self.plugins.versions, **arguments)
+            yield
 
     @property
     def training(self) -> bool:

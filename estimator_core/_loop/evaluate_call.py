@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 
 from estimator_core._builtin_hooks.recording import History
-from estimator_core._cluster.processes import announce, ending_together
 from estimator_core._inputs import Batch, BatchSource, InputFn
 from estimator_core._loop.agreement import hooks_of
 from estimator_core._loop.batches import Batches
@@ -67,22 +66,17 @@ class EvaluateCall:
             InputError: the input is empty, or never ends.
             PreemptedError: the evaluation was interrupted, because the platform has requested a stop.
         """
-        config, processes = self.context.config, self.context.devices.processes
-        writes = processes.index == 0 and (config.is_chief or config.task_type == "evaluator")
-        with ending_together(processes), contextlib.ExitStack() as cleanup:
-            if self.context.outer is None:
-                self.context.plugins.open_call(config)
-            announce(
-                processes,
-                "evaluate",
-                hooks=self.hooks,
-                versions=self.context.plugins.versions,
-                name=self.context.name,
-                steps=self.steps,
-                checkpoint_path=relative_to(self.context.estimator.model_dir, self.checkpoint_path),
-            )
+        config = self.context.config
+        writes = self.context.devices.processes.index == 0 and (config.is_chief or config.task_type == "evaluator")
+        given = {
+            "name": self.context.name,
+            "steps": self.steps,
+            "checkpoint_path": relative_to(self.context.estimator.model_dir, self.checkpoint_path),
+        }
+        with self.context.together("evaluate", self.hooks, **given), contextlib.ExitStack() as cleanup:
             cleanup.enter_context(self.context.account.on(EVALUATION))
             if self.context.outer is None:
+                self.context.plugins.open_call(config)
                 cleanup.callback(self.context.results.close)
             file = self.context.results.event_file(self.context.directory) if writes else NO_SUMMARIES
             context = replace(self.context, summaries=file)

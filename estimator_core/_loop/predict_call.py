@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from estimator_core._cluster.processes import announce, ending_together
 from estimator_core._inputs import Batch, InputFn
 from estimator_core._loop.agreement import hooks_of
 from estimator_core._loop.batches import Batches
@@ -63,16 +62,8 @@ class PredictCall:
         Raises:
             ArgumentError: the processes make different calls.
         """
-        processes, versions = self.context.devices.processes, self.context.plugins.versions
-        with ending_together(processes):
-            announce(
-                processes,
-                "predict",
-                hooks=self.hooks,
-                versions=versions,
-                keys=self.predict_keys,
-                checkpoint=relative_to(self.context.estimator.model_dir, self.checkpoint_path),
-            )
+        checkpoint = relative_to(self.context.estimator.model_dir, self.checkpoint_path)
+        with self.context.together("predict", self.hooks, keys=self.predict_keys, checkpoint=checkpoint):
             yield from self._run_to_end()
 
     def _run_to_end(self) -> Iterator[Any]:

@@ -15,10 +15,8 @@ from estimator_core._checkpoint.journaled import JournalShelf
 from estimator_core._checkpoint.lock import LOCK_FILE, ModelDirLock
 from estimator_core._checkpoint.preemption import Preemption
 from estimator_core._checkpoint.shelf import PlainShelf
-from estimator_core._cluster.processes import announce, ending_together, gather
-from estimator_core._journal.entries import Entry, Saved
-from estimator_core._journal.lineage import Lineage
-from estimator_core._journal.reading import lineage_of
+from estimator_core._cluster.processes import gather
+from estimator_core._journal import Entry, Journal, Lineage, Saved, lineage_of, take_over
 from estimator_core._journal.views import imported, trim_event_files, write_results_files
 from estimator_core._journal.writer import Journal, PendingJournal, take_over
 from estimator_core._loop.ledgers import ObserverLedger, WriterLedger, this_process
@@ -145,49 +143,42 @@ def execute(call: TrainCall) -> str:
     """
     context, devices = call.context, call.context.devices
     processes, config = devices.processes, devices.config
-    with placed(context.directory), ending_together(processes):
-        announce(
-            processes,
-            "train",
-            hooks=call.hooks,
-            versions=context.plugins.versions,
-            steps=call.steps,
-            max_steps=call.max_steps,
+    with (
+        placed(context.directory),
+        context.together("train", call.hooks, steps=call.steps, max_steps=call.max_steps),
+        own_together(context.directory, processes, call.place.url),
+        Preemption(grace_secs=config.grace_secs) as preemption,
+        contextlib.ExitStack() as cleanup,
+    ):
+        publisher = cleanup.enter_context(call.place.training(config, processes))
+        context.plugins.open_call(config)
+        # The first process that requests devices waits for all others. Below, one process may have to wait for
+        # another.
+        _ = devices.placement
+        model_dir = str(context.directory)
+        owed = partial(owed_ending, processes, model_dir=model_dir, steps=call.steps, max_steps=call.max_steps)
+        start, journal = take_model_dir(
+            context.directory, processes, lambda: find_start(devices, call.state, model_dir, context.plugins, owed)
         )
-        with (
-            own_together(context.directory, processes, call.place.url),
-            Preemption(grace_secs=config.grace_secs) as preemption,
-            contextlib.ExitStack() as cleanup,
-        ):
-            publisher = cleanup.enter_context(call.place.training(config, processes))
-            context.plugins.open_call(config)
-            # The first process that requests devices waits for all others. Below, one process may have to wait for
-            # another.
-            _ = devices.placement
-            model_dir = str(context.directory)
-            owed = partial(owed_ending, processes, model_dir=model_dir, steps=call.steps, max_steps=call.max_steps)
-            start, journal = take_model_dir(
-                context.directory, processes, lambda: find_start(devices, call.state, model_dir, context.plugins, owed)
+        best = config.keep_checkpoint_best
+        store = cleanup.enter_context(
+            CheckpointStore(
+                context.directory,
+                keep_max=config.keep_checkpoint_max,
+                keep_every_n_hours=config.keep_checkpoint_every_n_hours,
+                keep_best=best,
+                results=lambda: read_eval_metrics(context.estimator.eval_dir(best and best.evaluation)),
+                processes=processes,
+                publisher=publisher,
+                shelf=shelf_of(context.directory, journal),
+                full_every=config.full_checkpoint_every,
             )
-            best = config.keep_checkpoint_best
-            store = cleanup.enter_context(
-                CheckpointStore(
-                    context.directory,
-                    keep_max=config.keep_checkpoint_max,
-                    keep_every_n_hours=config.keep_checkpoint_every_n_hours,
-                    keep_best=best,
-                    results=lambda: read_eval_metrics(context.estimator.eval_dir(best and best.evaluation)),
-                    processes=processes,
-                    publisher=publisher,
-                    shelf=shelf_of(context.directory, journal),
-                    full_every=config.full_checkpoint_every,
-                )
-            )
-            if start.items is not None:
-                context.plugins.require_made_with(start.items.manifest.get("plugins", ()))
-            ledger = (
-                ObserverLedger(context.directory)
-                if journal is None
-                else WriterLedger(journal, context.directory, start.step, call.state)
-            )
-            return TrainRun(call, start, store, ledger, preemption, cleanup).to_end()
+        )
+        if start.items is not None:
+            context.plugins.require_made_with(start.items.manifest.get("plugins", ()))
+        ledger = (
+            ObserverLedger(context.directory)
+            if journal is None
+            else WriterLedger(journal, context.directory, start.step, call.state)
+        )
+        return TrainRun(call, start, store, ledger, preemption, cleanup).to_end()
