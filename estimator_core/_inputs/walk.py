@@ -253,11 +253,8 @@ def _restored(position: InputPosition, opened: Walk, open_walk: Callable[[], Wal
         opened.set_state(position.source_state)
     except Exception as error:  # whatever a foreign iterator raises on a state that is not its own
         return _again(open_walk(), f"its iterator refused the saved state ({error!r})")
-    first = next(opened.elements, _END)
-    if first is _END:
-        return _again(open_walk(), f"it ends after {position.examples} examples", ended=True)
     note = f"Input continues after {position.examples} examples ({position.batches} batches)."
-    return TakenUp(opened, itertools.chain([first], opened.elements), position.examples, position.batches, note)
+    return _continued(position, opened, open_walk, note)
 
 
 def _replayed(
@@ -272,19 +269,22 @@ def _replayed(
         size = size_of(opened, element)
         seen += size
         drawn += 1
-    rest: list[PyTree] = []
-    if seen > position.examples:  # batches had other sizes before, so the rest of this one comes first
-        rest = [_from_row(element, size - (seen - position.examples))]
-    else:
-        element = next(opened.elements, _END)
-        if element is _END:
-            return _again(open_walk(), f"it ends after {position.examples} examples", ended=True)
-        rest = [element]
+    if seen > position.examples:  # batches had other sizes before: deliver the rest of this one
+        rest = _from_row(element, size - (seen - position.examples))
+        opened = opened._replace(elements=itertools.chain([rest], opened.elements))
     note = (
         f"Input continues after {position.examples} examples: it has no position of its own, so {drawn} batches were "
         "drawn and dropped (ec.inputs.from_iterable(..., replay=False) starts again instead)."
     )
-    return TakenUp(opened, itertools.chain(rest, opened.elements), position.examples, position.batches, note)
+    return _continued(position, opened, open_walk, note)
+
+
+def _continued(position: InputPosition, opened: Walk, open_walk: Callable[[], Walk], note: str) -> TakenUp:
+    """The elements after the position; those of the whole input if none is left."""
+    first = next(opened.elements, _END)
+    if first is _END:
+        return _again(open_walk(), f"it ends after {position.examples} examples", ended=True)
+    return TakenUp(opened, itertools.chain([first], opened.elements), position.examples, position.batches, note)
 
 
 def _from_row(element: PyTree, row: int) -> PyTree:

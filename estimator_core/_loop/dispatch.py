@@ -70,20 +70,13 @@ class InFlightLimiter:
         >>> import jax.numpy as jnp
         >>> limiter = InFlightLimiter()
         >>> for step in range(100):
-        ...     limiter.add(jnp.float32(step))
-        >>> limiter.in_flight <= MOST
-        True
+        ...     limiter.add(jnp.float32(step))  # waits for a value a few steps before
     """
 
     def __init__(self) -> None:
         self._values: deque[Any] = deque()
         self._limit = LEAST
         self._waited_at: float | None = None
-
-    @property
-    def in_flight(self) -> int:
-        """The number of dispatches that have not been waited for."""
-        return len(self._values)
 
     def add(self, value: object) -> None:
         """Records a dispatch by one of its outputs, and waits until few enough are in flight."""
