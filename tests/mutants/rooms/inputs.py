@@ -25,8 +25,8 @@ MUTANTS = (
         name="examples-left-of-a-batch-are-dropped",
         guarantee="rule 7",
         file=_ROOM + "walk.py",
-        old="rest = [_from_row(element, size - (seen - position.examples))]",
-        new="rest = []",
+        old="itertools.chain([rest], opened.elements)",
+        new="opened.elements",
         tests=("test_a_replay_after_a_change_of_batch_size_skips_no_example",),
     ),
     Mutant(
