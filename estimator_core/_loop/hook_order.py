@@ -11,7 +11,7 @@ from estimator_core._members import PLACES
 from estimator_core._plugins import Plugins
 from estimator_core._plugins.in_use import component_of
 from estimator_core.config import RunConfig
-from estimator_core.hooks import CheckpointPolicy, Hook
+from estimator_core.hooks import Hook
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,8 +60,7 @@ class HookOrder:
     Attributes:
         first: evaluations of a save, and those between saves.
         default: before and after the given ones.
-        given: the hooks of plugins, then those of the call, by `place`. A CheckpointPolicy among them has its place in
-            `first` and `last`.
+        given: the hooks of plugins, then those of the call, in the order of `in_order`.
         last: the save.
     """
 
@@ -72,9 +71,8 @@ class HookOrder:
 
     def with_spec(self, chief_hooks: Sequence[object] = (), spec_hooks: Sequence[object] = ()) -> list[Any]:
         """All hooks, including those of the EstimatorSpec for the chief and for every process."""
-        given = [hook for hook in self.given if not isinstance(hook, CheckpointPolicy)]
         before, after = [*self.first, *chief_hooks], [*spec_hooks, *self.last]
-        return [*before, *self.default.early, *in_order(given), *self.default.late, *after]
+        return [*before, *self.default.early, *self.given, *self.default.late, *after]
 
 
 def in_order(hooks: Sequence[object]) -> list[Any]:

@@ -22,7 +22,7 @@ from estimator_core._loop.device_state import INPUT_ENDED
 from estimator_core._loop.dispatch import InFlightLimiter, Program, check_fetches
 from estimator_core._loop.feed import feed
 from estimator_core._loop.hook_calls import HookCalls
-from estimator_core._loop.hook_order import HookOrder, default_hooks
+from estimator_core._loop.hook_order import HookOrder, default_hooks, in_order
 from estimator_core._loop.hook_schedule import HookSchedule
 from estimator_core._loop.ledgers import ObserverLedger, ResultLog, WriterLedger
 from estimator_core._loop.resuming import Start, input_context, restored_state
@@ -43,7 +43,7 @@ from estimator_core.errors import (
     ProcessLostError,
     SupersededError,
 )
-from estimator_core.hooks import Hook
+from estimator_core.hooks import CheckpointPolicy, Hook
 from estimator_core.modes import ModeKeys
 
 if TYPE_CHECKING:
@@ -109,10 +109,12 @@ class TrainRun:
             committed=ledger.committed,
         )
         self._checkpointer = checkpointer = self._made_checkpointer()
+        # A policy among the hooks of the call has its place in `first` and `last`.
+        no_policies = [hook for hook in call.hooks if not isinstance(hook, CheckpointPolicy)]
         self._order = HookOrder(
             first=() if checkpointer is None else checkpointer.first,
             default=default_hooks(config, plugins, call.history),
-            given=[*plugins.run_hooks(run), *call.hooks],
+            given=in_order([*plugins.run_hooks(run), *no_policies]),
             last=() if checkpointer is None else checkpointer.last,
         )
         self._calls = HookCalls(self._order.with_spec(), run)
