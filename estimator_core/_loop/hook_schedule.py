@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from operator import index as as_int
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from estimator_core._loop.dispatch import Dispatch, LazyOutputs
 from estimator_core._loop.hook_calls import HookCalls, Streams, describe
@@ -18,7 +18,6 @@ from estimator_core.hooks import Hook, Wake
 
 if TYPE_CHECKING:
     from estimator_core._loop.agreement import Decisions
-    from estimator_core._loop.batches import Batches
     from estimator_core._loop.device_state import DeviceState
 
 _log = logging.getLogger("estimator_core")
@@ -26,6 +25,18 @@ NEVER = math.inf
 #: The seconds between two checks of the work that hooks have begun: commits in progress and numbers that wait to be
 #: written.
 _LOOK_SECS = 0.01
+
+
+class Source(Protocol):
+    """What the schedule needs from the batches, see `Batches`. The conformance kit has its own."""
+
+    k: int
+    alone: bool
+    quick: bool
+
+    def prepare(self, room: float) -> None:
+        """Draws the next group while the device is busy."""
+        ...
 
 
 class _Held(NamedTuple):
@@ -61,7 +72,7 @@ class HookSchedule:
         calls: HookCalls,
         run: Any,
         *,
-        batches: Batches,
+        batches: Source,
         account: TimeSpent,
         agreement: Decisions,
         alone_at_wake: bool = False,
