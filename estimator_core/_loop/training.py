@@ -16,7 +16,9 @@ from estimator_core._checkpoint.lock import LOCK_FILE, ModelDirLock
 from estimator_core._checkpoint.preemption import Preemption
 from estimator_core._checkpoint.shelf import PlainShelf
 from estimator_core._cluster.processes import gather
-from estimator_core._journal import Entry, Journal, Lineage, Saved, lineage_of, take_over
+from estimator_core._journal.entries import Entry, Saved
+from estimator_core._journal.lineage import Lineage
+from estimator_core._journal.reading import lineage_of
 from estimator_core._journal.views import imported, trim_event_files, write_results_files
 from estimator_core._journal.writer import Journal, PendingJournal, take_over
 from estimator_core._loop.ledgers import ObserverLedger, WriterLedger, this_process
