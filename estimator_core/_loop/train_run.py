@@ -13,7 +13,7 @@ from estimator_core._checkpoint import CheckpointStore
 from estimator_core._checkpoint.preemption import Preemption
 from estimator_core._cluster.processes import gather
 from estimator_core._inputs import Batch
-from estimator_core._journal import Entry
+from estimator_core._journal.entries import Entry
 from estimator_core._loop.agreement import INTERRUPTED, decisions_of
 from estimator_core._loop.batches import Batches
 from estimator_core._loop.checkpointing import Checkpointer, checkpoint_policy
