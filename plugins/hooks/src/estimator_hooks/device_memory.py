@@ -35,7 +35,7 @@ class DeviceMemoryHook(Hook):
             self._timer.reset()
 
     def next_step(self, step: int) -> int | None:
-        """The next step of the timer."""
+        """Returns the next step of the timer."""
         return self._timer.next_step(step)
 
     def after_step(self, run: Run, step: int, out: StepOutputs) -> None:
@@ -51,7 +51,7 @@ class DeviceMemoryHook(Hook):
             run.summaries.scalar(f"device_memory/{name}", value, step)
 
     def state(self) -> Mapping[str, Any]:
-        """The cadence."""
+        """Returns the cadence."""
         return self._timer.state()
 
     def restore(self, state: Mapping[str, Any]) -> None:
@@ -60,8 +60,8 @@ class DeviceMemoryHook(Hook):
 
 
 def memory_in_use() -> dict[str, int]:
-    """Bytes by kind: the largest value of the devices of this process, or of all live arrays if devices do not report
-    memory.
+    """Returns the bytes by kind: the largest value of the devices of this process. For devices that do not report
+    memory, it is the sum of all live arrays.
     """
     import jax
 

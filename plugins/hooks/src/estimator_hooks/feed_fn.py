@@ -17,7 +17,7 @@ class FeedFnHook(Hook):
     the model and its exports.
 
     Args:
-        feed_fn: must not change its arguments. Labels are None if there are no labels.
+        feed_fn: the function. It must not change its arguments. Labels are None if there are no labels.
 
     Raises:
         ArgumentTypeError: `feed_fn` is not a function.
@@ -35,7 +35,7 @@ class FeedFnHook(Hook):
         self._feed_fn = feed_fn
 
     def begin(self, run: Run) -> None:
-        """Adds the function between the input and the step."""
+        """Inserts the function between the input and the step."""
         run.transform_batches(self._apply)
 
     def _apply(self, features: Any, labels: Any) -> tuple[Any, Any]:

@@ -38,7 +38,7 @@ class FinalOpsHook(Hook):
         self.final_ops_values: Any = None
 
     def begin(self, run: Run) -> None:
-        """Discards an earlier run, and follows the outputs."""
+        """Discards the values of an earlier run, and follows the outputs."""
         self._last, self.final_ops_values = {}, None
         for name in self._names():
             run.follow(name)

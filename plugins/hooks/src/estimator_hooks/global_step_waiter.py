@@ -22,10 +22,10 @@ class GlobalStepWaiterHook(Hook):
 
     Args:
         wait_until_step: the global step to wait for.
-        timeout_secs: the longest time to wait, in seconds. None: no limit.
+        timeout_secs: the longest time to wait, in seconds. None sets no limit.
 
     Raises:
-        HookError: the time is over; raised in the run.
+        HookError: the time has expired; raised in the run.
 
     Example:
         >>> hook = GlobalStepWaiterHook(wait_until_step=1000)

@@ -1,4 +1,4 @@
-"""How a training call spent its time."""
+"""Measures how a training call spends its time."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ class GoodputHook(Hook):
     account of the interrupted call. Goodput is the fraction of time spent on steps.
 
     Attributes:
-        seconds: seconds by entry, after the run.
-        hooks: seconds of each hook by class, after the run, including evaluations inside a hook.
+        seconds: the seconds by entry, after the run.
+        hooks: the seconds of each hook by class, after the run. They include evaluations inside a hook.
 
     Example:
         >>> GoodputHook().next_step(0) is None
@@ -47,7 +47,7 @@ class GoodputHook(Hook):
         self._hooks_before, self.hooks = {}, {}
 
     def after_create(self, run: Run) -> None:
-        """A new call starts a new account."""
+        """Starts a new account for a new call."""
         if not run.resumed:
             self._before, self._hooks_before = {}, {}
 
@@ -58,7 +58,7 @@ class GoodputHook(Hook):
         _log.info("%s", report(self.seconds))
 
     def state(self) -> Mapping[str, Any]:
-        """The account so far."""
+        """Returns the account so far."""
         return {"seconds": self._account(), "hooks": self._of_hooks()}
 
     def restore(self, state: Mapping[str, Any]) -> None:
@@ -80,10 +80,10 @@ class GoodputHook(Hook):
 
 
 def report(seconds: Mapping[str, float]) -> str:
-    """The account as text.
+    """Returns the account as text.
 
     Args:
-        seconds: by entry.
+        seconds: the seconds by entry.
 
     Example:
         >>> report({"step": 6.0, "input": 1.0, "compile": 3.0})[:68]

@@ -27,7 +27,7 @@ class GradientNormHook(ScalarWriterHook):
         run.fetch(NAME)
 
     def output_names(self, run: Run) -> list[str]:
-        """The norm."""
+        """Returns the name of the norm."""
         if NAME not in run.output_names:
             raise HookError("GradientNormHook: this run computes no gradients. Give it to train only.")
         return [NAME]

@@ -14,7 +14,7 @@ from estimator_hooks.averaging.transformation import ema_of_weights
 
 Transformation = optax.GradientTransformation | optax.GradientTransformationExtraArgs
 
-#: Act on the gradients, before the optimizer.
+#: Transformations of the gradients, applied before the optimizer.
 _BEFORE: Final[dict[str, Callable[..., Any]]] = {
     "clip_by_global_norm": optax.clip_by_global_norm,
     "clip_by_value": optax.clip,
@@ -23,14 +23,14 @@ _BEFORE: Final[dict[str, Callable[..., Any]]] = {
     "zero_nans": optax.zero_nans,
     "centralize": optax.centralize,
 }
-#: Act on the updates of the optimizer.
+#: Transformations of the updates of the optimizer.
 _AFTER: Final[dict[str, Callable[..., Any]]] = {
     "ema_of_weights": ema_of_weights,
 }
-#: Wrap the whole.
+#: The transformation that wraps all others and the optimizer.
 _AROUND: Final = "accumulate"
 
-#: What each name does.
+#: The effect of each name, as text.
 GRADIENT_TRANSFORMATIONS: Final = MappingProxyType(
     {
         "clip_by_global_norm": "scales all gradients down to a global norm",

@@ -16,10 +16,10 @@ class InMemoryEvaluatorHook(Hook):
     Args:
         estimator: the Estimator that trains.
         input_fn: returns the evaluation batches.
-        steps: batches per evaluation; None: the whole input.
-        hooks: hooks of the evaluations.
+        steps: the number of batches per evaluation. None evaluates the whole input.
+        hooks: the hooks of the evaluations.
         name: the name of the evaluation. Results are written to `estimator.eval_dir(name)`.
-        every_n_iter: steps between evaluations.
+        every_n_iter: the number of steps between evaluations.
 
     Raises:
         ArgumentTypeError: `estimator` is not an Estimator.
@@ -54,7 +54,7 @@ class InMemoryEvaluatorHook(Hook):
             self._evaluate(run)
 
     def next_step(self, step: int) -> int | None:
-        """The next step of the cadence, which counts from the start of the call."""
+        """Returns the next step of the cadence, which counts from the start of the call."""
         return self._base + ((step - self._base) // self._every + 1) * self._every
 
     def after_step(self, run: Run, step: int, out: StepOutputs) -> None:
@@ -67,7 +67,7 @@ class InMemoryEvaluatorHook(Hook):
             self._evaluate(run)
 
     def state(self) -> Mapping[str, Any]:
-        """The cadence."""
+        """Returns the cadence."""
         return {"base": self._base, "evaluated": self._evaluated}
 
     def restore(self, state: Mapping[str, Any]) -> None:

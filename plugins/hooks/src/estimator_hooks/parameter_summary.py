@@ -17,7 +17,7 @@ class ParameterSummaryHook(Hook):
     """Logs the number of parameters and bytes of each part of the model, and the work of a step, when training begins.
 
     Args:
-        depth: the number of path parts that identify a row of the table. None: one row per variable.
+        depth: the number of path parts that identify a row of the table. None shows one row per variable.
 
     Raises:
         ArgumentError: `depth` is not positive.
@@ -40,11 +40,11 @@ class ParameterSummaryHook(Hook):
         _log.info("%s", table(state.variables, state.model_state, self._depth))
 
     def next_step(self, step: int) -> int | None:
-        """The first step, when the program is compiled."""
+        """Returns the first step, when the program is compiled."""
         return None if self._done else step + 1
 
     def after_step(self, run: Run, step: int, out: StepOutputs) -> None:
-        """Logs the work of a step."""
+        """Logs the floating point operations of a step."""
         self._done = True
         flops = run.step_flops()
         if flops is not None:
@@ -52,11 +52,11 @@ class ParameterSummaryHook(Hook):
 
 
 def table(variables: Mapping[str, Any], model_state: Mapping[str, Any], depth: int | None) -> str:
-    """The table as text.
+    """Returns the table as text.
 
     Args:
         variables: arrays, or anything with shape and dtype, by path.
-        model_state: the same, of the variables that are not trained.
+        model_state: arrays, or anything with shape and dtype, by path: the variables that are not trained.
         depth: see `ParameterSummaryHook`.
 
     Example:

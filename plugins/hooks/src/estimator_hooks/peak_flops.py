@@ -6,7 +6,7 @@ from typing import Any
 
 
 def peak_flops_of_devices(dtype: str = "float32") -> float | None:
-    """Floating point operations per second of all devices together; None if no backend knows the value."""
+    """Returns the floating point operations per second of all devices together. None if no backend knows the value."""
     import jax
 
     from estimator_core.plugins import default_plugins

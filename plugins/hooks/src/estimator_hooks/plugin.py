@@ -39,7 +39,7 @@ _HOOKS = (
 
 
 def estimator_components() -> Sequence[Component]:
-    """The hooks by name. Also registers the tables for objects of the core in a notebook."""
+    """Returns the hooks by name. Also registers the tables for objects of the core in a notebook."""
     if "IPython" in sys.modules:
         from estimator_hooks.notebook import register
 
@@ -51,21 +51,21 @@ def estimator_components() -> Sequence[Component]:
 
 
 def estimator_capabilities() -> Sequence[str]:
-    """It shows the progress of runs in a terminal, and hyperparameters in TensorBoard."""
+    """Declares that this package adds hooks: the progress in a terminal, and the hyperparameters in TensorBoard."""
     return ["adds_hooks"]
 
 
 def estimator_run_hooks(run: Run) -> Sequence[Hook]:
-    """The progress of training and evaluation, and the hyperparameters of a training run.
+    """Returns the hooks for the progress of training and evaluation, and for the hyperparameters of a training run.
 
-    The core itself adds log lines, summaries and the NaN check.
+    The core adds the log lines, the summaries and the NaN check.
     """
     from estimator_hooks.progress import ProgressBarHook
     from estimator_hooks.progress.display import Nowhere
 
     if _shows(run):
         return [ProgressBarHook(), *_hparams(run)]
-    # Several processes need the same hooks, also where one alone is quiet.
+    # Several processes need the same hooks, even if only one of them shows nothing.
     quiet = run.mode != "infer" and run.config.process_group is not None
     return [*([ProgressBarHook(Nowhere())] if quiet else []), *_hparams(run)]
 
@@ -80,7 +80,7 @@ def _hparams(run: Run) -> Sequence[Hook]:
 
 
 def estimator_run_start(run: Run) -> None:
-    """Shows what a call waits for, from its start."""
+    """Shows the stage of a call before its first step, from the start of the call."""
     if _shows(run):
         from estimator_hooks.notebook.register import register_run
         from estimator_hooks.progress.waiting import begin_waiting

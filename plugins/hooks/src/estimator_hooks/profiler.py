@@ -61,7 +61,7 @@ class ProfilerHook(Hook):
         self._show_memory = show_memory
         self._num_steps = num_steps
         self._warm = False
-        self._profile: tuple[Path | None, int] | None = None  # its folder, if JAX has begun it, and its first step
+        self._profile: tuple[Path | None, int] | None = None  # the folder (None: JAX refused) and the first step
         self._folder = Path()
 
     def after_create(self, run: Run) -> None:
@@ -72,7 +72,7 @@ class ProfilerHook(Hook):
             self._timer.reset()
 
     def next_step(self, step: int) -> int | Wake:
-        """The first step, then the step or time before a profile, and the last step of the profile."""
+        """Returns the first step, then the step or time before a profile, and the last step of the profile."""
         if not self._warm:
             return step + 1
         if self._profile is not None:
@@ -89,7 +89,7 @@ class ProfilerHook(Hook):
         if self._profile is not None and step >= self._profile[1] + self._num_steps - 1:
             wait_for_step(out)
             self._finish(step)
-        # The clocks of several processes differ, and all need the same steps.
+        # The clocks of the processes differ, but all processes need the same steps.
         due = step != run.last_step and self._timer.should_trigger_for_step(step + 1)
         if self._profile is None and same_on_all_processes(due):
             wait_for_step(out)
@@ -101,7 +101,7 @@ class ProfilerHook(Hook):
             self._finish(run.step)
 
     def state(self) -> Mapping[str, Any]:
-        """The cadence."""
+        """Returns the cadence."""
         return self._timer.state()
 
     def restore(self, state: Mapping[str, Any]) -> None:
@@ -113,13 +113,13 @@ class ProfilerHook(Hook):
 
         self._timer.update_last_triggered_step(step)
         options = jax.profiler.ProfileOptions()
-        # JAX names a profile by the second, and two of one second would overwrite each other.
+        # JAX names a profile by the second, so two profiles of one second would overwrite each other.
         options.session_id = f"{time.strftime('%Y_%m_%d_%H_%M_%S')}_step_{step}"
         try:
             jax.profiler.start_trace(str(self._folder), create_perfetto_trace=True, profiler_options=options)
-        except RuntimeError as error:  # the run is worth more than a profile of it
+        except RuntimeError as error:  # a failed profile must not end the run
             _log.warning("ProfilerHook: the profile that begins at step %d is left out: %s", step, error)
-            self._profile = None, step  # its last step is that of other processes
+            self._profile = None, step  # it ends at the same step as in other processes
             return
         self._profile = self._folder / "plugins" / "profile" / options.session_id, step
 
@@ -132,12 +132,12 @@ class ProfilerHook(Hook):
             return
         try:
             jax.profiler.stop_trace()
-            if step < first:  # the input ended, or a hook stopped the run, before its first step
+            if step < first:  # the input ended, or a hook stopped the run, before the first step of the profile
                 shutil.rmtree(folder)
                 return
             if self._show_memory:
                 jax.profiler.save_device_memory_profile(str(self._folder / f"memory-{step}.prof"))
-        except Exception as error:  # a full disk, for example: the run is worth more than a profile of it
+        except Exception as error:  # a full disk, for example: a failed profile must not end the run
             _log.warning(
                 "ProfilerHook: the profile of the steps up to %d could not be written to %s (%s: %s).",
                 step,
@@ -150,7 +150,9 @@ class ProfilerHook(Hook):
 
 
 def _folder(output_dir: Path, run: Run) -> Path:
-    """Where this process writes, made before the first step. Processes of one machine would write the same files."""
+    """Returns the folder of this process, and creates it. Processes of one machine would otherwise write the same
+    files.
+    """
     group = run.config.process_group
     folder = output_dir if group is None or group.is_chief else output_dir / f"process_{group.index}"
     try:

@@ -27,7 +27,7 @@ class ScalarWriterHook(Hook):
         self._present = PresentNames(type(self).__name__)
 
     def output_names(self, run: Run) -> list[str]:
-        """The outputs to write."""
+        """Returns the names of the outputs to write."""
         raise NotImplementedError
 
     def after_create(self, run: Run) -> None:
@@ -37,7 +37,7 @@ class ScalarWriterHook(Hook):
         self._names = self.output_names(run)
 
     def next_step(self, step: int) -> Wake:
-        """The next step of the timer; only outputs are read."""
+        """Returns the next step of the timer. The hook reads only outputs."""
         return self._timer.wake(step)
 
     def after_step(self, run: Run, step: int, out: StepOutputs) -> None:
@@ -49,12 +49,12 @@ class ScalarWriterHook(Hook):
         _log.info("%s, step = %d", ", ".join(f"{name} = {value:.6g}" for name, value in values.items()), step)
         kinds = run.output_kinds
         for name, value in values.items():
-            # SummarySaverHook writes all scalars; a second point of one step would show as a duplicate.
+            # SummarySaverHook writes all scalars. A second point of the same step would appear as a duplicate.
             if not (run.config.save_summary_steps and kinds.get(name) == "scalar"):
                 run.summaries.scalar(name, value, step)
 
     def state(self) -> Mapping[str, Any]:
-        """The cadence."""
+        """Returns the cadence."""
         return self._timer.state()
 
     def restore(self, state: Mapping[str, Any]) -> None:

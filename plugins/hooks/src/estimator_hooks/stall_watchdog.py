@@ -1,4 +1,4 @@
-"""Logs where the program is when no step finishes."""
+"""Logs the stacks of the program when no step finishes."""
 
 from __future__ import annotations
 
@@ -44,27 +44,27 @@ class StallWatchdogHook(Hook):
         self._thread: threading.Thread | None = None
 
     def after_create(self, run: Run) -> None:
-        """Starts to watch."""
+        """Starts the thread that watches."""
         self._beat, self._started, self._stalled = (run.step, time.monotonic()), False, False
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._watch, name="stall-watchdog", daemon=True)
         self._thread.start()
 
     def next_step(self, step: int) -> int | Wake:
-        """The first step; then the clock decides: four times within the timeout."""
+        """Returns the first step. Afterwards the clock decides: four times within the timeout."""
         return Wake(time=self._beat[1] + self._timeout_secs / 4) if self._started else step + 1
 
     def after_step(self, run: Run, step: int, out: StepOutputs) -> None:
-        """Notes that a step is done."""
+        """Records that a step is done."""
         wait_for_step(out)
         now, before = time.monotonic(), self._beat[1]
         self._beat, self._started = (step, now), True
         if self._stalled:
-            self._stalled = False  # after the new beat: the thread would tell the old one again
+            self._stalled = False  # after the new beat, or the thread would report the old one again
             _log.warning("StallWatchdogHook: step %d finished after %.0f seconds.", step, now - before)
 
     def end(self, run: Run) -> None:
-        """Stops watching."""
+        """Stops the thread."""
         self._stop.set()
         if self._thread is not None:
             self._thread.join()
@@ -86,8 +86,8 @@ class StallWatchdogHook(Hook):
 
 
 def stacks() -> str:
-    """The Python stacks of all threads."""
-    with tempfile.TemporaryFile() as file:  # faulthandler writes to a file descriptor
+    """Returns the Python stacks of all threads."""
+    with tempfile.TemporaryFile() as file:  # faulthandler needs a file descriptor
         faulthandler.dump_traceback(file, all_threads=True)
         file.seek(0)
         return file.read().decode(errors="replace").replace(str(Path(sys.prefix)), "...")

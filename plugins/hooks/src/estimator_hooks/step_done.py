@@ -1,4 +1,4 @@
-"""Waiting for a step, in any mode."""
+"""Waits for a step, in any mode."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from estimator_core.hooks import StepOutputs
 
 
 def wait_for_step(out: StepOutputs) -> None:
-    """Waits until a step is done, since a dispatch returns before it.
+    """Waits until a step is done, because a dispatch returns earlier.
 
     It reads the loss, which is small, or the first output of a prediction, which has no loss.
 

@@ -61,7 +61,7 @@ class ThroughputHook(Hook):
             _log.info("ThroughputHook: no backend knows the peak FLOP/s of these devices; give peak_flops for MFU.")
 
     def next_step(self, step: int) -> int | None:
-        """The first step, from which the rate is measured, then the next step of the timer."""
+        """Returns the first step, from which the rate is measured, then the next step of the timer."""
         return step + 1 if self._base is None else self._timer.next_step(step)
 
     def after_step(self, run: Run, step: int, out: StepOutputs) -> None:
@@ -78,7 +78,7 @@ class ThroughputHook(Hook):
         self._base = (step, now)
 
     def state(self) -> Mapping[str, Any]:
-        """The cadence."""
+        """Returns the cadence."""
         return self._timer.state()
 
     def restore(self, state: Mapping[str, Any]) -> None:

@@ -66,13 +66,13 @@ def ema_of_weights(decay: float) -> optax.GradientTransformation:
 
 
 def _kept_in(weight: Any) -> Any:
-    """The dtype of an average: of 8 or 11 binary digits, a hundredth of a step would be rounded away."""
-    # Of 8 bits jax promotes none.
+    """Returns the dtype of an average. Types with 8 or 11 significant bits would round away a hundredth of a step."""
+    # jax promotes no two types of 8 bits, so the choice is explicit.
     return jnp.float32 if weight.dtype.itemsize < 4 else jnp.promote_types(weight.dtype, jnp.float32)
 
 
 def averages_in(opt_state: Any) -> dict[str, Any]:
-    """The averages in an optimizer state, by variable path. Tables of `ec.sparse_lookup` have no average.
+    """Returns the averages in an optimizer state, by variable path. Tables of `ec.sparse_lookup` have no average.
 
     Raises:
         HookError: the optimizer keeps no averages.
@@ -86,10 +86,10 @@ def averages_in(opt_state: Any) -> dict[str, Any]:
 
 
 def how_to_keep(*, tables: bool) -> str:
-    """The remedy if there are no averages.
+    """Returns the advice for an optimizer without averages.
 
     Args:
-        tables: whether the optimizer would average, but has only tables of `ec.sparse_lookup`.
+        tables: whether the optimizer contains `ema_of_weights`, but all its variables are tables of `ec.sparse_lookup`.
     """
     if tables:
         return (

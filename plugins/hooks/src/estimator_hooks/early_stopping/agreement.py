@@ -1,4 +1,4 @@
-"""One decision for all processes."""
+"""Agreement of all processes on one decision."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def number_of_first_process(number: int | None) -> int | None:
 
 
 def is_alone() -> bool:
-    """Whether this process trains by itself."""
+    """Returns whether this process trains alone."""
     import jax
 
     return jax.process_count() == 1

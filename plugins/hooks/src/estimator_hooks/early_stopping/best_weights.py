@@ -15,7 +15,8 @@ from estimator_hooks.early_stopping.agreement import same_on_all_processes
 
 _log = logging.getLogger("estimator_hooks")
 FOLDER = "best_weights"
-#: A commit shows in the directory some time after the save was asked for; how often to look.
+#: A commit becomes visible in the directory some time after the save was requested. The seconds to wait for it, and the
+#: seconds between two looks.
 _START_SECS, _POLL_SECS = 5.0, 0.02
 
 
@@ -33,7 +34,7 @@ class BestWeights:
         self._kept = model_dir / FOLDER
 
     def kept_step(self) -> int | None:
-        """The step whose weights are kept."""
+        """Returns the step whose weights are kept, or None."""
         steps = [int(path.name) for path in self._kept.glob("*") if path.name.isdigit()]
         return max(steps, default=None)
 
@@ -50,7 +51,7 @@ class BestWeights:
         shutil.rmtree(draft, ignore_errors=True)
         try:
             shutil.copytree(source, draft, copy_function=_link_or_copy)
-        except (FileNotFoundError, shutil.Error):  # retention deleted it meanwhile
+        except (FileNotFoundError, shutil.Error):  # retention has deleted it in the meantime
             shutil.rmtree(draft, ignore_errors=True)
             return False
         draft.rename(target)
@@ -60,7 +61,7 @@ class BestWeights:
         return True
 
     def put_back(self, run: Run, step: int) -> None:
-        """Replaces the current weights and model state by those of a step.
+        """Replaces the current weights and model state with those of a step.
 
         Raises:
             HookError: the weights of the step cannot be found.
@@ -76,7 +77,7 @@ class BestWeights:
         _log.info("Restored the weights of step %d, the best evaluation.", step)
 
     def _keep_when_written(self, step: int) -> bool:
-        """Waits for a commit in progress, because steps may be faster than the disk."""
+        """Waits for a commit in progress, because steps may be faster than the disk. Returns whether it is kept."""
         seen = time.monotonic()
         while not self.keep(step):
             if being_written(self._model_dir, step):

@@ -27,7 +27,7 @@ class ThresholdCrossed:
     min_steps: int
 
     def reason(self, metric: str, values: Mapping[int, float]) -> str | None:
-        """The reason to stop, or None."""
+        """Returns the reason to stop, or None."""
         for step in sorted(values):
             if step >= self.min_steps and _IS_BETTER[self.better](values[step], self.threshold):
                 return f"{metric} = {values[step]:.6g} at step {step}, {self.better} than {self.threshold:g}"
@@ -49,7 +49,7 @@ class NoImprovement:
     min_steps: int
 
     def reason(self, metric: str, values: Mapping[int, float]) -> str | None:
-        """The reason to stop, or None."""
+        """Returns the reason to stop, or None."""
         best: int | None = None
         for step in sorted(values):
             if step < self.min_steps:
@@ -65,14 +65,14 @@ Rule = ThresholdCrossed | NoImprovement
 
 
 def is_better(better: Better, value: float, than: float) -> bool:
-    """Whether a value is better than another. Any number is better than NaN."""
+    """Returns whether a value is better than another. Any number is better than NaN."""
     if math.isnan(than):
         return not math.isnan(value)
     return _IS_BETTER[better](value, than)
 
 
 def best_step(better: Better, values: Mapping[int, float]) -> int | None:
-    """The step of the best value (the earliest of equal values); None without values.
+    """Returns the step of the best value (the earliest of equal values), or None without values.
 
     Example:
         >>> best_step("lower", {100: 2.0, 200: 1.0, 300: 1.0})

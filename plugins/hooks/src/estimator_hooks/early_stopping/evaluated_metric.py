@@ -1,4 +1,4 @@
-"""The recorded values of one metric, and clear errors if there are none."""
+"""Reads the recorded values of one metric, and raises clear errors if there are none."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class EvaluatedMetric:
         self.values: dict[int, float] = {}
 
     def read(self, step: int) -> dict[int, float]:
-        """Values by global step, of evaluations up to `step`.
+        """Returns the values by global step, of evaluations up to `step`.
 
         Later evaluations belong to a run that went beyond the checkpoint that this run resumed from. They will run
         again.
@@ -49,7 +49,7 @@ class EvaluatedMetric:
         return dict(self.values)
 
     def of_checkpoints(self, values: Mapping[int, float]) -> dict[int, float]:
-        """The values whose weights are in a checkpoint, because other weights cannot be restored."""
+        """Returns the values whose weights are in a checkpoint, because other weights cannot be restored."""
         between = set(read_eval_metrics(self._eval_dir)) - set(read_eval_metrics(self._eval_dir, with_checkpoint=True))
         return {at: value for at, value in values.items() if at not in between}
 
@@ -73,7 +73,7 @@ class EvaluatedMetric:
         others = [
             path.parent.name
             for path in sorted(self._eval_dir.parent.glob("eval*/metrics.jsonl"))
-            # One may just have been made before our first one.
+            # Another evaluation may run first, so that one record elsewhere does not mean that this directory is wrong.
             if path.parent != self._eval_dir and len(read_eval_metrics(path.parent)) > 1
         ]
         if others and not self._warned:

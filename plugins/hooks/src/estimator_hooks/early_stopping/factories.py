@@ -23,11 +23,11 @@ def make_early_stopping_hook(
     Args:
         estimator: the Estimator that trains.
         should_stop_fn: a function without arguments, called at every interval.
-        run_every_secs: seconds between calls. Default: 60, unless `run_every_steps` is set.
-        run_every_steps: steps between calls; required with several processes.
+        run_every_secs: the seconds between calls. Default: 60, unless `run_every_steps` is set.
+        run_every_steps: the steps between calls. Required with several processes.
 
     Raises:
-        ArgumentTypeError: not an Estimator, or `should_stop_fn` is not a function.
+        ArgumentTypeError: `estimator` is not an Estimator, or `should_stop_fn` is not a function.
         ArgumentError: both intervals are set.
 
     Source: `tf.estimator.experimental.make_early_stopping_hook`.
@@ -54,10 +54,10 @@ def stop_if_higher_hook(
         estimator: the Estimator that trains. The hook reads its recorded evaluations.
         metric_name: the name of the metric in the evaluation results.
         threshold: the value to exceed.
-        eval_dir: directory of the evaluation. Default: that of the evaluation `eval_name`.
-        min_steps: evaluations before this step are ignored.
-        run_every_secs: seconds between checks. Default: 60, unless `run_every_steps` is set.
-        run_every_steps: steps between checks; required with several processes.
+        eval_dir: the directory of the evaluation. Default: that of the evaluation `eval_name`.
+        min_steps: the first step whose evaluations count. Earlier evaluations are ignored.
+        run_every_secs: the seconds between checks. Default: 60, unless `run_every_steps` is set.
+        run_every_steps: the steps between checks. Required with several processes.
         eval_name: the `name` of the EvalSpec whose evaluations count.
         restore_best: whether training ends with the weights and the model state of the best evaluation, whatever ends
             it. The last checkpoint, the last evaluation and the final export use them. The optimizer state remains that
@@ -141,7 +141,7 @@ def stop_if_no_decrease_hook(
 
 
 def check_estimator(estimator: Any) -> None:
-    """Refuses an object that is `estimator` is not an Estimator."""
+    """Raises ArgumentTypeError if `estimator` is not an Estimator."""
     if not callable(getattr(estimator, "eval_dir", None)):
         raise ArgumentTypeError(f"`estimator` must have type `estimator_core.Estimator`. Got: {type(estimator)}")
 

@@ -24,7 +24,7 @@ class MetricStoppingHook(StopOnPredicateHook):
     Args:
         eval_dir: the directory of the recorded evaluations.
         metric: the name of the metric.
-        rule: when to stop.
+        rule: the rule that decides when to stop.
         run_every_secs, run_every_steps: see `StopOnPredicateHook`.
         restore_best: whether training ends with the weights of the best evaluation, whatever ends it.
 
@@ -51,7 +51,7 @@ class MetricStoppingHook(StopOnPredicateHook):
         self._writes = True
 
     def begin(self, run: Run) -> None:
-        """Resets the hook, so that nothing is restored before weights exist."""
+        """Resets the hook, so that it restores nothing before weights exist."""
         self._best = None
 
     def after_create(self, run: Run) -> None:
@@ -95,19 +95,19 @@ class MetricStoppingHook(StopOnPredicateHook):
             self._best.put_back(run, best)
 
     def _better_than_now(self, values: Mapping[int, float]) -> int | None:
-        """The step of the checkpoint with the best evaluation; None if the newest evaluation is better."""
+        """Returns the step of the checkpoint with the best evaluation, or None if the newest evaluation is better."""
         kept = self._evaluations.of_checkpoints(values)
         newest = {step: values[step] for step in sorted(values)[-1:]}
         best = best_step(self._rule.better, {**kept, **newest})
         return best if best in kept else None
 
     def state(self) -> Mapping[str, Any]:
-        """The cadence, and the values seen."""
+        """Returns the cadence, and the values seen."""
         seen = {str(step): value for step, value in self._evaluations.values.items()}
         return {"timer": dict(super().state()), "seen": seen}
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Restores both."""
+        """Restores the cadence, and the values seen."""
         super().restore(state["timer"])
         self._evaluations.values = {int(step): float(value) for step, value in state["seen"].items()}
 

@@ -17,9 +17,10 @@ class StopOnPredicateHook(Hook):
     """Requests a stop when `should_stop_fn()` is true.
 
     Args:
-        should_stop_fn: called at every interval.
-        run_every_secs: seconds between calls. Default: 60, unless `run_every_steps` is set.
-        run_every_steps: steps between calls; required with several processes, which must all decide at the same step.
+        should_stop_fn: a function without arguments, called at every interval.
+        run_every_secs: the seconds between calls. Default: 60, unless `run_every_steps` is set.
+        run_every_steps: the steps between calls. Required with several processes, which must all decide at the same
+            step.
 
     Raises:
         ArgumentTypeError: `should_stop_fn` is not a function.
@@ -55,7 +56,7 @@ class StopOnPredicateHook(Hook):
             self._timer.reset()
 
     def next_step(self, step: int) -> Wake:
-        """The next step of the timer."""
+        """Returns the next step of the timer."""
         return Wake(step=self._timer.next_step(step), time=self._timer.next_time())
 
     def after_step(self, run: Run, step: int, out: StepOutputs) -> None:
@@ -66,7 +67,9 @@ class StopOnPredicateHook(Hook):
                 run.request_stop(f"early stopping at step {step}: {_name(self._should_stop_fn)} said so")
 
     def state(self) -> Mapping[str, Any]:
-        """The cadence. It does not record that a run was stopped, because the user decides whether to train again."""
+        """Returns the cadence. It does not record that a run was stopped, because the user decides whether to train
+        again.
+        """
         return self._timer.state()
 
     def restore(self, state: Mapping[str, Any]) -> None:

@@ -68,5 +68,5 @@ class HistoryHook(Hook):
                 write_csv(self._directory / CSV, rows)
 
     def state(self) -> Mapping[str, Any]:
-        """Nothing, because the rows are on disk when a checkpoint is committed."""
+        """Returns nothing, because the rows are on disk when a checkpoint is committed."""
         return {}

@@ -9,7 +9,7 @@ _CELL = "padding:2px 10px 2px 0;text-align:left"
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
-    """A table with a heading.
+    """Returns a table with a heading.
 
     Example:
         >>> table(["name"], [["<b>"]]).count("&lt;b&gt;")
@@ -23,19 +23,20 @@ def table(head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
 
 
 def text(value: object) -> str:
-    """A value in a cell, at most 120 characters long."""
+    """Returns a value for a cell, at most 120 characters long."""
     shown = f"{value:.5g}" if isinstance(value, float) else str(value)
     return shown if len(shown) <= 120 else f"{shown[:117]}..."
 
 
 def bar(done: int, total: int | None) -> str:
-    """A progress bar; without a total, one that says only that something moves."""
+    """Returns a progress bar. Without a total, the bar shows only that the call makes progress."""
     value = "" if total is None else f' value="{done}" max="{max(total, 1)}"'
     return f'<progress style="width:16em;vertical-align:middle"{value}></progress>'
 
 
 def curve(points: Sequence[tuple[float, float]], *, width: int = 480, height: int = 140) -> str:
-    """A line through points (x ascending), with the ends of both axes named; empty for fewer than two.
+    """Returns a line through points (x ascending), with labels at the ends of both axes. Empty for fewer than two
+    points.
 
     Example:
         >>> curve([(1, 2.0), (2, 1.0)]).startswith("<svg")

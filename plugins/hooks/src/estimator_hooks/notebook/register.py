@@ -1,4 +1,4 @@
-"""Tells the shell of a notebook how to show things; nothing happens anywhere else."""
+"""Registers the tables of this package with the shell of a notebook. Without a notebook, it does nothing."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from typing import Any
 
 
 def shell() -> Any | None:
-    """The shell of the notebook this process serves; None in a terminal or a program.
+    """Returns the shell of the notebook that this process serves, or None in a terminal or a program.
 
     Example:
         >>> shell() is None
         True
     """
-    ipython = sys.modules.get("IPython")  # a process that has not imported it serves no notebook
+    ipython = sys.modules.get("IPython")  # a process that has not imported it does not serve a notebook
     found = None if ipython is None else ipython.get_ipython()
     return found if hasattr(found, "kernel") else None
 
@@ -32,7 +32,7 @@ def register() -> None:
 
 
 def register_run(estimator: Any) -> None:
-    """Adds the table of an estimator and of its history."""
+    """Registers the table of an estimator and of its history."""
     found = shell()
     if found is None:
         return

@@ -15,7 +15,7 @@ _MOST_ROWS = 20
 
 
 def config_html(config: RunConfig) -> str:
-    """The fields of a RunConfig that are not as they are by default, then the others."""
+    """Returns the fields of a RunConfig that differ from their defaults, then the other fields."""
     fields = dataclasses.fields(config)
     plain = RunConfig()
     rows = [(one.name, getattr(config, one.name), getattr(plain, one.name)) for one in fields]
@@ -28,7 +28,7 @@ def config_html(config: RunConfig) -> str:
 
 
 def metrics_html(metrics: dict[Any, Any]) -> str | None:
-    """The result of an evaluation; None for any other dictionary, which is then shown as usual."""
+    """Returns the result of an evaluation, or None for any other dictionary, which the notebook then shows as usual."""
     numbers = {name: value for name, value in metrics.items() if isinstance(name, str)}
     if "global_step" not in numbers or len(numbers) != len(metrics):
         return None
@@ -37,7 +37,7 @@ def metrics_html(metrics: dict[Any, Any]) -> str | None:
 
 
 def history_html(history: Any) -> str:
-    """The loss curve, and the newest rows of training and evaluations."""
+    """Returns the loss curve, and the newest rows of training and evaluations."""
     losses = [(row["step"], row["loss"]) for row in history.train if "loss" in row]
     parts = ["<div><b>History</b></div>", curve(losses)]
     for title, rows in (("training", history.train), ("evaluations", history.evaluations)):
@@ -52,7 +52,7 @@ def history_html(history: Any) -> str:
 
 
 def estimator_html(estimator: Any) -> str:
-    """Where an estimator writes, its checkpoints and its exports."""
+    """Returns the model_dir of an estimator, its checkpoints and its exports."""
     model_dir = Path(estimator.model_dir)
     facts = [("model_dir", model_dir), ("trained", estimator.stop_reason or "not by this object")]
     parts = [f"<b>{type(estimator).__name__}</b>", table(("", ""), facts)]

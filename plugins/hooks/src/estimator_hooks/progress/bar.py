@@ -1,4 +1,4 @@
-"""Progress as live bars in a terminal, by rich."""
+"""Shows progress as live bars in a terminal, with rich."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from estimator_hooks.progress.figures import Figures, as_clock
 
 
 class BarDisplay:
-    """One bar a call: an evaluation shows below the training it runs in, and goes when it is done.
+    """Shows one bar per call. An evaluation appears below its training, and disappears when it ends.
 
-    Between two readings nothing is drawn. Log lines appear above the bars.
+    Nothing is drawn between two readings. Log lines appear above the bars.
     """
 
     refresh_secs = 0.25
@@ -49,7 +49,7 @@ class BarDisplay:
         return task
 
     def wait(self, call: int, text: str, elapsed: float) -> None:
-        """Says what a call waits for."""
+        """Shows what a call waits for."""
         self._progress.update(TaskID(call), count=text, clock=as_clock(elapsed), refresh=True)
 
     def show(self, call: int, figures: Figures) -> None:
@@ -58,7 +58,7 @@ class BarDisplay:
         self._progress.update(TaskID(call), completed=figures.done, total=figures.total, refresh=True, **fields)
 
     def close(self, call: int, figures: Figures | None) -> None:
-        """Draws a bar for the last time; that of a call inside another one goes."""
+        """Draws a bar for the last time, and removes it if its call is inside another call."""
         if figures is not None:
             self.show(call, figures)
         self._calls.remove(call)
@@ -84,9 +84,9 @@ def _fields(figures: Figures) -> dict[str, str]:
 
 
 def _redirect_logs(terminal: Any) -> Any:
-    """Sends log handlers that write to the terminal through the display; returns what undoes it.
+    """Sends log handlers that write to the terminal through the display. Returns a stack that undoes it.
 
-    The display replaces `sys.stderr` and `sys.stdout`; handlers keep the stream they were made with.
+    The display replaces `sys.stderr` and `sys.stdout`, but handlers keep the stream that they were created with.
     """
     changed: list[tuple[logging.StreamHandler[Any], Any]] = []
     for name in (None, "estimator_core", "estimator_hooks"):

@@ -1,4 +1,4 @@
-"""The display of progress: a live bar if the output is a terminal, else plain lines."""
+"""Selects the display of progress: a live bar if the output is a terminal, otherwise plain lines."""
 
 from __future__ import annotations
 
@@ -10,34 +10,34 @@ from typing import Protocol, TextIO
 from estimator_hooks.progress.figures import Figures
 from estimator_hooks.progress.lines import LineDisplay
 
-#: Variables that tell rich that an output is a terminal although it does not look like one.
+#: Variables that make rich treat an output as a terminal although it does not look like one.
 _MAY_MEAN_A_TERMINAL = ("FORCE_COLOR", "TTY_COMPATIBLE", "TTY_INTERACTIVE")
 
 
 class Nowhere(io.StringIO):
-    """An output that keeps nothing."""
+    """An output that discards everything."""
 
     def write(self, s: str, /) -> int:
-        """Keeps nothing."""
+        """Discards the text."""
         return len(s)
 
 
 class Display(Protocol):
-    """Shows one or more calls at a time: an evaluation runs inside a training."""
+    """Shows one or more calls at a time, because an evaluation may run inside a training."""
 
     refresh_secs: float
-    live: bool  # whether what is shown is replaced
+    live: bool  # whether new output replaces the previous output
 
     def open(self, name: str) -> int:
-        """Begins to show a call; returns its number."""
+        """Adds a call, and returns its number."""
         ...
 
     def wait(self, call: int, text: str, elapsed: float) -> None:
-        """Shows what a call waits for before its first step, and for how many seconds; any thread may call it."""
+        """Shows what a call waits for before its first step, and for how many seconds. Any thread may call it."""
         ...
 
     def show(self, call: int, figures: Figures) -> None:
-        """Shows where a call is."""
+        """Shows the progress of a call."""
         ...
 
     def close(self, call: int, figures: Figures | None) -> None:
@@ -53,7 +53,7 @@ class SharedDisplay:
         self._users = 0
 
     def acquire(self, output: TextIO | None) -> Display:
-        """The display; made for the first call that wants it."""
+        """Returns the display. The first call creates it."""
         if self._display is None:
             self._display = notebook_display() if output is None else None
             self._display = self._display or make_display(output or sys.stderr)
@@ -61,7 +61,7 @@ class SharedDisplay:
         return self._display
 
     def release(self) -> None:
-        """Ends the use by one call; after the last one, the display is dropped."""
+        """Ends the use by one call. After the last call, the display is discarded."""
         self._users -= 1
         if self._users == 0:
             self._display = None
@@ -71,7 +71,7 @@ shared = SharedDisplay()
 
 
 def notebook_display() -> Display | None:
-    """The output of a notebook's cell; None outside of notebooks."""
+    """Returns the display in the output of a notebook cell, or None outside of notebooks."""
     from estimator_hooks.notebook import shell
 
     if shell() is None:
@@ -82,8 +82,8 @@ def notebook_display() -> Display | None:
 
 
 def make_display(output: TextIO) -> Display:
-    """A live bar for a terminal, plain lines for everything else."""
-    # The import of rich takes 70 ms, which a start with a log file should not pay.
+    """Returns a live bar for a terminal, and plain lines for everything else."""
+    # The import of rich takes 70 ms, so a start that writes to a log file avoids it.
     if _is_terminal(output) or any(os.environ.get(name) for name in _MAY_MEAN_A_TERMINAL):
         from rich.console import Console
 
@@ -96,8 +96,8 @@ def make_display(output: TextIO) -> Display:
 
 
 def _is_terminal(output: TextIO) -> bool:
-    isatty = getattr(output, "isatty", None)  # a replacement of stderr may have nothing but `write`
+    isatty = getattr(output, "isatty", None)  # a replacement of stderr may have only `write`
     try:
         return isatty is not None and isatty()
-    except ValueError:  # it is closed
+    except ValueError:  # the output is closed
         return False

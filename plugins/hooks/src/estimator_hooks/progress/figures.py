@@ -1,4 +1,4 @@
-"""The numbers a progress display shows."""
+"""The numbers that a progress display shows."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, kw_only=True)
 class Figures:
-    """How far a call is, and how fast.
+    """The progress of a call, and its rate.
 
     Attributes:
-        done: steps, or batches in an evaluation.
-        total: how many there will be; None where unknown.
-        loss: the newest loss read; None before the first.
-        steps_per_sec, examples_per_sec: of the last half minute; None before the second reading.
-        secs_left: until `total` at that rate.
-        elapsed: seconds since the first step.
+        done: the number of finished steps, or of batches in an evaluation.
+        total: the number of steps of the call, or None if it is not known.
+        loss: the newest loss, or None before the first.
+        steps_per_sec, examples_per_sec: the rates in the last half minute. None before the second reading.
+        secs_left: the seconds until `total` at that rate.
+        elapsed: the seconds since the first step.
     """
 
     done: int
@@ -45,24 +45,24 @@ class Pace:
         self._readings: deque[tuple[float, int]] = deque()
 
     def add(self, now: float, done: int) -> None:
-        """Notes how many steps are done at a time (`time.monotonic()`)."""
+        """Records how many steps are done at a time (`time.monotonic()`)."""
         self._readings.append((now, done))
         while len(self._readings) > 2 and now - self._readings[1][0] >= self._window_secs:
             self._readings.popleft()
 
     @property
     def steps_per_sec(self) -> float | None:
-        """Steps per second within the window."""
+        """The steps per second within the window."""
         if len(self._readings) < 2:
             return None
         (began, first), (ended, last) = self._readings[0], self._readings[-1]
         if ended <= began or (first == last and ended - began < 1.0):
-            return None  # too soon for a rate: one batch has none
+            return None  # a rate needs more than one batch
         return (last - first) / (ended - began)
 
 
 def as_clock(secs: float | None) -> str:
-    """Seconds as h:mm:ss.
+    """Returns seconds as h:mm:ss.
 
     Example:
         >>> as_clock(3723.4), as_clock(None)
@@ -75,7 +75,7 @@ def as_clock(secs: float | None) -> str:
 
 
 def as_text(figures: Figures) -> str:
-    """The numbers in one line.
+    """Returns the numbers as one line.
 
     Example:
         >>> as_text(

@@ -13,7 +13,7 @@ from estimator_hooks.progress.display import Display, shared
 from estimator_hooks.progress.figures import Figures, Pace
 from estimator_hooks.progress.waiting import COMPILING, FIRST_BATCH, Key, end_waiting, forget, key_of, title, waiting
 
-#: The hook that shows a run, by the identity of the run: the last one in its list.
+#: The hook that shows a run, by the key of the run. The last hook in the list of the run wins.
 _chosen: dict[Key, ProgressBarHook] = {}
 
 
@@ -39,7 +39,7 @@ class ProgressBarHook(Hook):
         self._call = 0
         self._pace = Pace()
         self._began: float | None = None
-        self._loss: tuple[int, float] | None = None  # with its step
+        self._loss: tuple[int, float] | None = None  # the step and the loss
         self._next_time: float | None = None
         self._total: int | None = None
         self._batch_size = 0
@@ -64,7 +64,7 @@ class ProgressBarHook(Hook):
             self._call = self._display.open(title(run))
 
     def next_step(self, step: int) -> int | Wake | None:
-        """The first step, then the time of the next reading, and the last step."""
+        """Returns the first step, then the time of the next reading, and the last step."""
         if self._display is None:
             return None
         if self._began is None:
@@ -76,7 +76,7 @@ class ProgressBarHook(Hook):
         """Reads the loss and shows the figures."""
         if self._display is None:
             return
-        if run.mode == ModeKeys.TRAIN:  # that of an evaluation is not known before its end
+        if run.mode == ModeKeys.TRAIN:  # the loss of an evaluation is not known before its end
             self._loss = step, float(np.asarray(out["loss"]))  # waits until the step is done
         if self._began is None:
             self._end_waiting(run)
@@ -102,7 +102,7 @@ class ProgressBarHook(Hook):
         shared.release()
 
     def _end_waiting(self, run: Run) -> None:
-        """From here on the figures of the call are shown; where they are shown elsewhere, the announcement goes."""
+        """Replaces the announcement of the call by its figures. With another output, it removes the announcement."""
         if self._output is None:
             end_waiting(run)
         else:

@@ -8,7 +8,7 @@ from estimator_hooks.progress.figures import Figures, as_clock, as_text
 
 
 class LineDisplay:
-    """Writes a line every ten seconds, and one when a call that was shown, or that nothing contains, ends."""
+    """Writes a line every ten seconds, and one when an outermost call, or a call with an earlier line, ends."""
 
     refresh_secs = 10.0
     live = False
@@ -19,7 +19,7 @@ class LineDisplay:
         self._shown: dict[int, int] = {}
 
     def open(self, name: str) -> int:
-        """Begins to show a call."""
+        """Adds a call, and returns its number."""
         call = len(self._names)
         self._names[call] = name
         return call
@@ -30,7 +30,7 @@ class LineDisplay:
         self._output.flush()
 
     def show(self, call: int, figures: Figures) -> None:
-        """Writes a line; the first reading of a call is none."""
+        """Writes a line, except in the first ten seconds of a call."""
         if figures.elapsed >= self.refresh_secs:
             self._write(call, figures)
 

@@ -1,4 +1,4 @@
-"""Progress in a notebook: a bar for every call under way, and the loss as a curve that grows."""
+"""Shows progress in a notebook: a bar for every call in progress, and the loss as a growing curve."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ _MOST_POINTS = 400
 
 
 class NotebookDisplay:
-    """One output of the cell, which is replaced twice a second; it stays when the calls are over.
+    """Writes one output of the cell, and replaces it twice per second. It remains when the calls are over.
 
     Args:
-        display: shows HTML and returns a handle with `update(html)`; default: that of IPython.
+        display: a function that shows HTML and returns a handle with `update(html)`. Default: that of IPython.
     """
 
     refresh_secs = 0.5
@@ -29,7 +29,7 @@ class NotebookDisplay:
         self._calls: dict[int, str] = {}
         self._lines: dict[int, str] = {}
         self._points: list[tuple[float, float]] = []
-        self._lock = threading.RLock()  # a thread shows what a call waits for
+        self._lock = threading.RLock()  # another thread shows what a call waits for
 
     def open(self, name: str) -> int:
         """Adds a bar."""
@@ -40,11 +40,11 @@ class NotebookDisplay:
         return call
 
     def wait(self, call: int, text: str, elapsed: float) -> None:
-        """Says what a call waits for before its first step."""
+        """Shows what a call waits for before its first step."""
         self._draw(call, f"{bar(0, None)} {escape(text)} {as_clock(elapsed)}")
 
     def show(self, call: int, figures: Figures) -> None:
-        """Redraws a bar; the loss of the outermost call becomes a point of the curve."""
+        """Redraws a bar. The loss of the outermost call becomes a point of the curve."""
         with self._lock:
             if figures.loss is not None and call == min(self._calls):
                 self._add(figures.done, figures.loss)
@@ -67,7 +67,7 @@ class NotebookDisplay:
             return
         self._points.append((step, loss))
         if len(self._points) > _MOST_POINTS:
-            del self._points[1:-1:2]  # every second one: the ends stay
+            del self._points[1:-1:2]  # drops every second point and keeps both ends
 
     def _draw(self, call: int, html: str) -> None:
         with self._lock:

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-#: How long the thread sleeps at most, and how long it stays after the last function was removed.
+#: The longest time in seconds that the thread sleeps, and that it stays after the last function was removed.
 _MOST_SECS, _STAYS_SECS = 0.25, 1.0
 
 
@@ -20,8 +20,8 @@ class _Repeated:
 class Ticker:
     """Calls functions at intervals, until they are removed. The thread ends soon after the last one.
 
-    A thread for each call would cost an evaluation of a few batches a tenth of its time: it is started, and waited for
-    at the end.
+    A thread per call would cost an evaluation of a few batches a tenth of its time, because of its start and of the
+    wait for its end.
 
     Example:
         >>> from threading import Event
@@ -38,15 +38,15 @@ class Ticker:
         self._thread: threading.Thread | None = None
 
     def add(self, function: Callable[[], None], *, every: float) -> None:
-        """Calls a function every so many seconds, for the first time after as many."""
+        """Calls a function every `every` seconds, for the first time after `every` seconds."""
         with self._lock:
             self._repeated[function] = _Repeated(every=every, due=time.monotonic() + every)
-            if self._thread is None or not self._thread.is_alive():  # a forked process has none
+            if self._thread is None or not self._thread.is_alive():  # a forked process does not have the thread
                 self._thread = threading.Thread(target=self._run, name="progress", daemon=True)
                 self._thread.start()
 
     def remove(self, function: Callable[[], None]) -> None:
-        """Ends that. The function is not running when this returns, and is not called again."""
+        """Stops the calls of a function. It is not running when this method returns, and is not called again."""
         with self._lock:
             self._repeated.pop(function, None)
 

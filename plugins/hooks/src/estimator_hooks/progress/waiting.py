@@ -1,4 +1,4 @@
-"""What a call waits for before its first step: a thread redraws it, since the call itself stands still."""
+"""Shows what a call waits for before its first step. A thread redraws it, because the call itself is blocked."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from estimator_hooks.progress.ticker import Ticker
 
 OPENING, FIRST_BATCH, COMPILING = "opening the input", "first batch", "compiling the first step"
 
-#: What tells one call of this process from all others that are under way.
+#: The values that identify one call of this process among all calls in progress.
 Key = tuple[int, str, str | None]
 
 _waiting: dict[Key, Waiting] = {}
@@ -21,35 +21,35 @@ _ticker = Ticker()
 
 
 class Waiting:
-    """Shows the stage that a call is at, and for how long, until its first step.
+    """Shows the stage of a call, and its duration, until the first step.
 
     Args:
         run: the call.
-        display: where it is shown.
+        display: the display that shows it.
     """
 
     def __init__(self, run: Run, display: Display) -> None:
         self.display = display
         self.call = display.open(title(run))
         self._run, self._stage, self._since = run, OPENING, time.monotonic()
-        # It is shown in the cell of a notebook that made it.
+        # The context selects the cell of the notebook that made the call.
         self._tell = functools.partial(contextvars.copy_context().run, self._show)
         _ticker.add(self._tell, every=display.refresh_secs)
 
     def at(self, stage: str) -> None:
-        """Says that the next stage begins."""
+        """Records that the next stage begins."""
         self._stage, self._since = stage, time.monotonic()
         if self.display.live:
             self._show()
 
     def end(self) -> None:
-        """Ends that; the call stays open."""
+        """Stops the updates. The call remains in the display."""
         _ticker.remove(self._tell)
 
     def text(self) -> str:
-        """What the call waits for.
+        """Returns what the call waits for.
 
-        An evaluation has no checkpoint of its own to restore: the first batch is what takes its time.
+        An evaluation does not restore a checkpoint at this stage, so it waits for the first batch.
         """
         if self._stage != FIRST_BATCH:
             return self._stage
@@ -63,29 +63,29 @@ class Waiting:
 
 
 def title(run: Run) -> str:
-    """How a call is named."""
+    """Returns the name of a call."""
     if run.mode == ModeKeys.TRAIN:
         return "train"
     return "evaluate" if run.name is None else f"evaluate {run.name}"
 
 
 def key_of(run: Run) -> Key:
-    """The same for whatever view of a run a plugin is handed: observers and hooks see different objects."""
+    """Returns the key of a call. Observers and hooks see different run objects of one call, but the same key."""
     return id(run.config), run.mode, run.name
 
 
 def begin_waiting(run: Run) -> None:
-    """Shows a call from its first moment on."""
+    """Shows a call from its start."""
     _waiting[key_of(run)] = Waiting(run, shared.acquire(None))
 
 
 def waiting(run: Run) -> Waiting | None:
-    """What shows that a call waits; None for one that nobody announced."""
+    """Returns the display of a waiting call, or None if the call was not announced."""
     return _waiting.get(key_of(run))
 
 
 def end_waiting(run: Run) -> Waiting | None:
-    """Ends the wait and hands its place in the display over; None where it is over already."""
+    """Ends the wait, and returns its place in the display, or None if the wait is over already."""
     found = _waiting.pop(key_of(run), None)
     if found is not None:
         found.end()
@@ -93,7 +93,7 @@ def end_waiting(run: Run) -> Waiting | None:
 
 
 def forget(run: Run) -> None:
-    """Closes what a call has left that ended before its first step."""
+    """Closes the display of a call that ended before its first step."""
     found = end_waiting(run)
     if found is not None:
         found.display.close(found.call, None)

@@ -66,12 +66,12 @@ class TraceHook(Hook):
         self._since, self._last = (run.first_step, time.time_ns()), run.last_step
 
     def next_step(self, step: int) -> int | None:
-        """The next step of the timer, and the last step of the call."""
+        """Returns the next step of the timer, and the last step of the call."""
         due = [self._timer.next_step(step), self._last if self._last is not None and step < self._last else None]
         return min((step for step in due if step is not None), default=None)
 
     def after_step(self, run: Run, step: int, out: StepOutputs) -> None:
-        """A span of the steps since the last one."""
+        """Adds a span for the steps since the last one."""
         wait_for_step(out)
         self._add_steps(step, float(out["loss"]) if "loss" in run.output_names else None)
         if self._timer.should_trigger_for_step(step):
@@ -93,7 +93,7 @@ class TraceHook(Hook):
         self._current = None
 
     def state(self) -> dict[str, Any]:
-        """The cadence."""
+        """Returns the cadence."""
         return dict(self._timer.state())
 
     def restore(self, state: Any) -> None:
@@ -101,7 +101,7 @@ class TraceHook(Hook):
         self._timer.restore(state)
 
     def _add_steps(self, step: int, loss: float | None) -> None:
-        """A span of the steps since the last one; without a loss where none is at hand."""
+        """Adds a span for the steps since the last one, without a loss if `loss` is None."""
         now = time.time_ns()
         if self._since is not None:
             span = self._tracer.start_span("steps", start_time=self._since[1])

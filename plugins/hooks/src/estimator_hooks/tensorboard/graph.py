@@ -9,7 +9,7 @@ import numpy as np
 
 from estimator_core.hooks import Hook, Run
 
-#: TensorFlow's numbers of dtypes.
+#: The numbers of dtypes in TensorFlow.
 _DTYPES = {"float32": 1, "float64": 2, "int32": 3, "uint8": 4, "int16": 5, "int8": 6, "int64": 9, "bool": 10} | {
     "bfloat16": 14,
     "float16": 19,
@@ -30,11 +30,11 @@ class GraphHook(Hook):
     """
 
     def next_step(self, step: int) -> int | None:
-        """Never: the graph is drawn before the first step."""
+        """Returns None, because the graph is drawn before the first step."""
         return None
 
     def after_create(self, run: Run) -> None:
-        """Writes the graph of a fresh run; a resumed one has it."""
+        """Writes the graph of a fresh run. A resumed run has it already."""
         if run.step:
             return
         from tensorboardX.proto.event_pb2 import Event  # pyright: ignore[reportAttributeAccessIssue] # made by protobuf
@@ -44,11 +44,11 @@ class GraphHook(Hook):
 
 
 def graph_of(variables: Mapping[str, Any], model_state: Mapping[str, Any]) -> Any:
-    """A GraphDef with a node for each variable, and one for each block that has some.
+    """Returns a GraphDef with a node for each variable, and one for each block that contains variables.
 
     Args:
         variables: arrays, or anything with shape and dtype, by path.
-        model_state: the same, of the variables that are not trained.
+        model_state: arrays, or anything with shape and dtype, by path: the variables that are not trained.
 
     Example:
         >>> graph = graph_of({"dense/kernel": np.zeros((2, 3), np.float32), "dense/bias": np.zeros(3, np.float32)}, {})

@@ -40,7 +40,7 @@ class VariableHistogramsHook(Hook):
         self._every = every_n_steps
 
     def next_step(self, step: int) -> int:
-        """Steps 1, 1 + n, 1 + 2n, ..., as the summaries of the core."""
+        """Returns the next of the steps 1, 1 + n, 1 + 2n, ..., like the summaries of the core."""
         return 1 if step < 1 else step + self._every - (step - 1) % self._every
 
     def after_step(self, run: Run, step: int, out: StepOutputs) -> None:

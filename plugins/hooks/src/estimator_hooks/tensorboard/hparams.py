@@ -36,7 +36,7 @@ class HParamsHook(Hook):
         self.metrics = tuple(metrics)
 
     def begin(self, run: Run) -> None:
-        """Reads the params of the Estimator if nothing was given."""
+        """Reads the params of the Estimator if no hyperparameters were passed."""
         if not self._given:
             self.hparams = plain_hparams(run.params)
 
@@ -69,7 +69,7 @@ class HParamsHook(Hook):
         _write(run, "session_start_info", data(session_start_info=start, version=_VERSION))
 
     def end(self, run: Run) -> None:
-        """Writes how the run ended."""
+        """Records how the run ended."""
         if not self.hparams:
             return
         api_pb2: Any = import_module("tensorboardX.proto.api_pb2")
@@ -85,8 +85,8 @@ def plain_hparams(given: Any) -> dict[str, Any]:
     """Converts hyperparameters to types that TensorBoard supports: numbers, booleans and texts. Sequences become text.
 
     Args:
-        given: a mapping, a dataclass, or an object like `HParams` whose `values()` returns a mapping. Anything else has
-            no hyperparameters. Values of other types are skipped, and secrets are masked as in the run record.
+        given: a mapping, a dataclass, or an object like `HParams` whose `values()` returns a mapping. Any other object
+            counts as empty. Values of other types are skipped, and secrets are masked as in the run record.
 
     Example:
         >>> plain_hparams({"rate": 0.1, "units": (8, 4), "decay": None, "function": print})
@@ -109,7 +109,7 @@ def plain_hparams(given: Any) -> dict[str, Any]:
 
 
 def _shown(name: str, value: Any) -> Any:
-    """The value, or the mask where the run record has one."""
+    """Returns the value, or its mask if the run record masks it."""
     masked = without_secrets([f"--{name}={value}"])[0].partition("=")[2]
     return value if masked == str(value) else masked
 

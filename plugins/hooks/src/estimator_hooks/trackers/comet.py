@@ -33,7 +33,7 @@ class CometTracker:
         self._project = project
         self._settings = settings
         self._run: Any = None
-        self._known: Any = None  # what the server knows of an earlier call
+        self._known: Any = None  # the experiment of an earlier call on the server
         self._sent: dict[str, int] = {}
 
     def start(self, run: TrackedRun, run_id: str | None) -> str:
@@ -66,7 +66,7 @@ class CometTracker:
                 self._sent[name] = step
 
     def keep(self, name: str, text: str) -> None:
-        """Keeps a file among the assets of the run."""
+        """Stores a file among the assets of the run."""
         self._run.log_asset_data(text, name=name, overwrite=True)
 
     def finish(self, ending: Ending) -> None:
@@ -75,7 +75,7 @@ class CometTracker:
         self._run.end()
 
     def _reached(self, name: str) -> int:
-        """The newest step of a metric that this process or an earlier one has sent."""
+        """Returns the newest step of a metric that this process or an earlier one has sent."""
         if name not in self._sent:
             points = [] if self._known is None else self._known.get_metrics(name)
             self._sent[name] = max((int(point["step"]) for point in points if point["step"] is not None), default=-1)

@@ -22,10 +22,10 @@ from estimator_core.summaries import without_secrets
 from estimator_hooks.trackers.tracker import Ending, KeepsRecords, TrackedRun, Tracker
 
 _log = logging.getLogger("estimator_hooks")
-#: An attempt that took so long and was refused, as by a server that is away, is followed by so many times as long
-#: without one.
+#: After a refused attempt of at least this many seconds, as with an unreachable server, the tracker is not called for
+#: this many times the duration.
 _LONG_SECS, _REST = 0.1, 10
-#: The most points of training, and of each evaluation, that wait for a tracker that refuses them.
+#: The largest number of waiting points, for the training and for each evaluation.
 _MOST_WAITING = 10_000
 
 
@@ -60,7 +60,8 @@ class TrackerHook(Hook):
         self._evaluations_sent = 0
         self._started = False
         self._records_sent = False
-        #: Points not sent yet: of training, and of each evaluation. One that is refused for ever holds up its own only.
+        #: Points not sent yet, by part (training, or an evaluation). A point that is always refused blocks only its own
+        #: part.
         self._points: defaultdict[str, deque[tuple[int, dict[str, float]]]] = defaultdict(deque)
         self._took = self._refuses = False
         self._dropped = 0
@@ -75,7 +76,7 @@ class TrackerHook(Hook):
             )
 
     def after_create(self, run: Run) -> None:
-        """Follows all scalars; starts the tracker's run, or continues it."""
+        """Follows all scalars, and starts or continues the run of the tracker."""
         self._started = self._records_sent = self._took = self._refuses = False
         self._next_attempt = 0.0
         self._dropped = 0
@@ -95,7 +96,7 @@ class TrackerHook(Hook):
             draft.write_text(json.dumps({"run_id": run_id}), encoding="utf-8")
 
     def on_values(self, run: Run, steps: range, values: Mapping[str, np.ndarray]) -> None:
-        """Sends the points that are due, and before the first ones the record, which all hooks have begun by then."""
+        """Sends the points that are due. Before the first points it sends the record, which is complete by then."""
         self._send_records(run)
         for index, step in enumerate(steps):
             if step % self._every == 0:
@@ -112,7 +113,7 @@ class TrackerHook(Hook):
             self._next_attempt = ended + _REST * (ended - began)
 
     def end(self, run: Run) -> None:
-        """Sends the rest and ends the tracker's run. The run is over and saved, so what is refused is a warning."""
+        """Sends the remaining points, and ends the run of the tracker. Refusals only warn, because the run is saved."""
         if not self._started:
             return
         self._started = False
@@ -135,7 +136,7 @@ class TrackerHook(Hook):
             _log.warning("%s could not end its run (%s: %s).", self._tracker.name, type(error).__name__, error)
 
     def _add(self, part: str, step: int, metrics: dict[str, float]) -> None:
-        """Adds a point to those that wait. Of too many, every second one is dropped; the newest stays."""
+        """Adds a waiting point. If too many wait, every second one is dropped, but the newest stays."""
         points = self._points[part]
         points.append((step, metrics))
         if len(points) <= _MOST_WAITING:
@@ -148,7 +149,7 @@ class TrackerHook(Hook):
         self._points[part] = deque(kept)
 
     def _send(self) -> Exception | None:
-        """Sends what is waiting, in order. Returns the last refusal."""
+        """Sends the waiting points in order. Returns the last refusal."""
         errors = [error for points in self._points.values() if (error := self._send_some(points)) is not None]
         if self._refuses and not errors:
             missing = f"{self._dropped} are missing" if self._dropped else "none is missing"
@@ -158,12 +159,12 @@ class TrackerHook(Hook):
         return errors[-1] if errors else None
 
     def _send_some(self, points: deque[tuple[int, dict[str, float]]]) -> Exception | None:
-        """Sends points up to one that the tracker refuses, which stays. Returns the refusal."""
+        """Sends points until the tracker refuses one, which stays. Returns the refusal."""
         while points:
             step, metrics = points[0]
             try:
                 self._tracker.log(metrics, step)
-            except Exception as error:  # whatever a client of a server raises
+            except Exception as error:  # a client of a server may raise any type of error
                 if self._took and not self._refuses:
                     self._refuses = True
                     _log.warning(
@@ -179,14 +180,14 @@ class TrackerHook(Hook):
         return None
 
     def _send_records(self, run: Run) -> None:
-        """Sends the files of the record. Parameters have told the most of them: a place that refuses files is named."""
+        """Sends the files of the record. A refusal is a warning, because the parameters contain most of the record."""
         if self._records_sent or not isinstance(self._tracker, KeepsRecords):
             return
         self._records_sent = True
         try:
             for name, path in _record_files(run.model_dir):
                 self._tracker.keep(name, path.read_text(encoding="utf-8"))
-        except Exception as error:  # whatever it is, the run is worth more than a copy of its record
+        except Exception as error:  # of any type: a failed copy of the record must not end the run
             _log.warning(
                 "%s did not take the record of the run (%s: %s).", self._tracker.name, type(error).__name__, error
             )
@@ -205,7 +206,7 @@ class TrackerHook(Hook):
 
 
 def _run_id(path: Path) -> str | None:
-    """The tracker's run of an earlier call; None for the first one, and where the file is damaged."""
+    """Returns the tracker's run of an earlier call. None for the first call, or if the file is damaged."""
     if not path.exists():
         return None
     try:
@@ -216,7 +217,7 @@ def _run_id(path: Path) -> str | None:
 
 
 def _parameters(run: Run) -> Iterator[tuple[str, Any]]:
-    """What `run.json` says of the start, in which secrets are masked. A run without one tells its hyperparameters."""
+    """Returns the record of the start in `run.json`, with masked secrets. Without the file, it is made from the run."""
     record = _record(run)
     for part, key in (("params", "hparams"), ("config", "run_config"), ("versions", "versions"), ("call", "call")):
         values = record.get(key)
@@ -229,7 +230,7 @@ def _parameters(run: Run) -> Iterator[tuple[str, Any]]:
 
 
 def _record_files(model_dir: Path) -> Iterator[tuple[str, Path]]:
-    """The files that hold the record of the newest start: `run.json`, and the one that `estimator reproduce` reads."""
+    """Returns the files with the record of the newest start: `run.json`, and the input of `estimator reproduce`."""
     record, starts = model_dir / "run.json", model_dir / "capsules" / "starts.jsonl"
     if record.is_file():
         yield record.name, record
@@ -250,7 +251,7 @@ def _record(run: Run) -> Mapping[str, Any]:
 
 
 def _masked(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Values without secrets. A text that holds none stays as it is."""
+    """Returns the values without secrets. A text without secrets stays as it is."""
     return {
         name: without_secrets([f"{name}={value}"])[0].partition("=")[2] if isinstance(value, str) else value
         for name, value in values.items()

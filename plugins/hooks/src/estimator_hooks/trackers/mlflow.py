@@ -12,7 +12,7 @@ from estimator_hooks.trackers.tracker import Ending, TrackedRun, missing
 
 _log = logging.getLogger("estimator_hooks")
 _STATUS = {"finished": "FINISHED", "failed": "FAILED", "interrupted": "KILLED"}
-_MAX_VALUE = 500  # characters MLflow keeps of a parameter
+_MAX_VALUE = 500  # MLflow stores this many characters of a parameter
 _MAX_NAME = 250  # and of a name
 _REFUSED = re.compile(r"[^\w./ :-]")
 
@@ -73,7 +73,7 @@ class MlflowTracker:
                 self._sent[name] = step
 
     def keep(self, name: str, text: str) -> None:
-        """Keeps a file among the artifacts of the run."""
+        """Stores a file among the artifacts of the run."""
         self._client.log_text(self._run_id, text, name)
 
     def finish(self, ending: Ending) -> None:
@@ -81,9 +81,9 @@ class MlflowTracker:
         self._client.set_terminated(self._run_id, _STATUS[ending])
 
     def _continues(self, run_id: str) -> bool:
-        """Whether the store has the run; learns what it holds.
+        """Returns whether the store has the run, and reads the steps that it holds.
 
-        A store that does not answer is an error: another run would split the curves.
+        A store that does not answer is an error, because a second run would split the curves.
         """
         exceptions: Any = import_module("mlflow.exceptions")
         try:
@@ -103,6 +103,6 @@ class MlflowTracker:
 
 
 def _accepted(name: str) -> str:
-    """A name in the form that MLflow takes: a part made of dots alone becomes `_`."""
+    """Returns a name that MLflow accepts. A part that consists only of dots becomes `_`."""
     parts = _REFUSED.sub("_", name).split("/")
     return "/".join(part if part.strip(".") else "_" for part in parts)[:_MAX_NAME]

@@ -34,7 +34,7 @@ class NeptuneTracker:
         self._project = project
         self._settings = settings
         self._run: Any = None
-        self._asks = False  # whether the server knows points of an earlier call
+        self._asks = False  # whether the server has points of an earlier call
         self._sent: dict[str, int] = {}
 
     def start(self, run: TrackedRun, run_id: str | None) -> str:
@@ -61,7 +61,7 @@ class NeptuneTracker:
                 self._sent[name] = step
 
     def keep(self, name: str, text: str) -> None:
-        """Keeps a file as `record/<name>`."""
+        """Stores a file as `record/<name>`."""
         types: Any = import_module("neptune.types")
         self._run[f"record/{name}"].upload(types.File.from_content(text, extension="json"))
 
@@ -72,7 +72,7 @@ class NeptuneTracker:
         self._run.stop()
 
     def _reached(self, name: str) -> int:
-        """The newest step of a metric that this process or an earlier one has sent."""
+        """Returns the newest step of a metric that this process or an earlier one has sent."""
         if name not in self._sent:
             known = self._asks and self._run.exists(name)
             steps = self._run[name].fetch_values(include_timestamp=False)["step"] if known else ()

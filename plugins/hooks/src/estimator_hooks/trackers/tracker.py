@@ -83,5 +83,5 @@ class TrackerMissingError(EstimatorError, ImportError):
 
 
 def missing(library: str, extra: str) -> TrackerMissingError:
-    """The error for a library that is not installed."""
+    """Returns the error for a library that is not installed."""
     return TrackerMissingError(f"{library} is not installed. Install estimator-hooks[{extra}].")

@@ -61,10 +61,10 @@ class WandbTracker:
                 continue
             values = {name: value for name, value in metrics.items() if name.partition("/")[0] == part}
             self._run.log({**values, f"{part}/global_step": step})
-            self._sent[part] = step  # not before: a refused point comes again
+            self._sent[part] = step  # after the call, because a refused point is sent again
 
     def keep(self, name: str, text: str) -> None:
-        """Keeps a file among those of the run."""
+        """Stores a file among those of the run."""
         path = Path(self._run.dir) / name
         path.write_text(text, encoding="utf-8")
         self._run.save(str(path), base_path=str(path.parent), policy="now")
@@ -74,7 +74,7 @@ class WandbTracker:
         self._run.finish(exit_code=_EXIT_CODE[ending])
 
     def _reached(self, part: str) -> int:
-        """The newest step sent of a part of the names, by this process or an earlier one."""
+        """Returns the newest step of a part that this process or an earlier one has sent."""
         if part not in self._sent:
             self._run.define_metric(f"{part}/*", step_metric=f"{part}/global_step")
             self._sent[part] = int(self._run.summary.get(f"{part}/global_step", -1))
