@@ -24,16 +24,17 @@ class JobSpec:
         processes: the number of processes that train together.
         name: the name of the job: lower-case letters of ASCII, digits and hyphens.
         hosts: the number of machines. The processes are distributed over them evenly.
-        devices: accelerators of each process. None: the processes of a machine share all of them. Without accelerators:
-            virtual CPU devices.
+        devices: the number of accelerators of each process. None: the processes of a machine share all of them. Without
+            accelerators: the number of virtual CPU devices.
         evaluator: whether one further process runs as the evaluator.
         env: further environment variables of each process. Plans show them, so they must not hold secrets.
         image: the container image, if the launcher needs one.
         max_restarts: how often processes are restarted after a failure from which the run can continue: all training
             processes, or only the evaluator.
-        min_processes: the least number of processes that may continue without the lost ones. None: all are restarted.
-        grace_secs: seconds between a stop request, or the failure of another process, and the forced end.
-        time_limit_secs: seconds after which the scheduler ends the job; None: its own limit.
+        min_processes: the smallest number of processes that may continue without the lost ones. None: all are
+            restarted.
+        grace_secs: the seconds between a stop request, or the failure of another process, and the forced end.
+        time_limit_secs: the seconds after which the scheduler ends the job. None: the limit of the scheduler.
         model_dir: the directory of the run, if the launcher needs it, for example for TensorBoard.
         attached: whether the job ends with the process that submits it, if the launcher can ensure that.
         options: options of this launcher only, by name.
@@ -88,11 +89,11 @@ class JobSpec:
 
     @property
     def processes_per_host(self) -> int:
-        """How many processes run on each machine."""
+        """The number of processes on each machine."""
         return self.processes // self.hosts
 
     def with_processes(self, count: int) -> JobSpec:
-        """The same job with another number of processes, for one attempt.
+        """Returns the same job with another number of processes, for one attempt.
 
         Example:
             >>> JobSpec(command=("x",), processes=4, hosts=2).with_processes(3).processes
@@ -102,7 +103,7 @@ class JobSpec:
         return replace(self, processes=count, hosts=hosts, min_processes=None)
 
     def to_json(self) -> str:
-        """The job as text, for the process that supervises it."""
+        """Returns the job as text, for the process that supervises it."""
         return json.dumps(asdict(self), indent=1)
 
     @classmethod
@@ -163,7 +164,7 @@ class Plan:
     commands: tuple[tuple[str, ...], ...]
 
     def text(self) -> str:
-        """The whole plan for `--dry-run`: each file under its name, each command as a comment."""
+        """Returns the whole plan for `--dry-run`: each file under its name, each command as a comment."""
         import shlex
 
         parts = [f"# ---- {file.name}\n{file.text.rstrip()}" for file in self.files]
@@ -229,7 +230,7 @@ class Launcher(Protocol):
         ...
 
     def status(self, job_id: str) -> JobStatus:
-        """The state of the job.
+        """Returns the state of the job.
 
         Args:
             job_id: the id of the job.

@@ -11,23 +11,23 @@ from typing import Final
 
 from estimator_launchers.contract import JobSpec
 
-#: Holds a secret that only the processes of one job know. They sign their messages with it.
+#: The variable with a secret that only the processes of one job know. They sign their messages with it.
 SECRET: Final = "ESTIMATOR_RUN_SECRET"
 
 
 def new_secret() -> str:
-    """256 random bits as text."""
+    """Returns 256 random bits as text."""
     return secrets.token_hex(32)
 
 
 def trainer_environment(job: JobSpec, index: int, address: str, *, cards: int = 0) -> dict[str, str]:
-    """The variables through which a process finds the others.
+    """Returns the variables through which a process finds the others.
 
     Args:
         job: the job.
         index: the index of the process.
         address: `host:port` of process 0.
-        cards: GPUs of the machine, which its processes share.
+        cards: the number of GPUs of the machine, which its processes share.
 
     Example:
         >>> told = trainer_environment(JobSpec(command=("x",), processes=2), 1, "h:1")
@@ -47,13 +47,13 @@ def trainer_environment(job: JobSpec, index: int, address: str, *, cards: int = 
 
 
 def evaluator_environment(job: JobSpec, *, cards: int = 0) -> dict[str, str]:
-    """The variables of the evaluator. On a machine whose GPUs train, it computes on the CPU."""
+    """Returns the variables of the evaluator. On a machine whose GPUs train, it computes on the CPU."""
     told = {"TF_CONFIG": role(job, "evaluator", 0, "127.0.0.1:1")}
     return {**told, **({"JAX_PLATFORMS": "cpu"} if cards else {})}
 
 
 def role(job: JobSpec, kind: str, index: int, address: str) -> str:
-    """TF_CONFIG of a process of the job: its chief is process 0, the others are workers."""
+    """Returns TF_CONFIG of a process of the job. The chief is process 0, and the others are workers."""
     cluster = {"chief": [address]}
     if job.processes > 1:
         cluster["worker"] = [f"worker-{place}:1" for place in range(1, job.processes)]
@@ -61,7 +61,7 @@ def role(job: JobSpec, kind: str, index: int, address: str) -> str:
 
 
 def virtual_devices(job: JobSpec, base: Mapping[str, str] = os.environ) -> dict[str, str]:
-    """As many CPU devices as the job wants accelerators, for XLA on a machine without any."""
+    """Returns the variables for XLA: on a machine without accelerators, as many CPU devices as the job wants."""
     if job.devices is None:
         return {}
     flags = job.env.get("XLA_FLAGS", base.get("XLA_FLAGS", ""))
@@ -69,7 +69,7 @@ def virtual_devices(job: JobSpec, base: Mapping[str, str] = os.environ) -> dict[
 
 
 def cards_here(environ: Mapping[str, str] = os.environ, driver: str = "/proc/driver/nvidia/gpus") -> int:
-    """GPUs of this machine that its processes may use, as its driver lists them.
+    """Returns the number of GPUs of this machine that its processes may use, according to its driver.
 
     Example:
         >>> cards_here({"CUDA_VISIBLE_DEVICES": "1,3"}), cards_here({}, driver="/no/such/folder")

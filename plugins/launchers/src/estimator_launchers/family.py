@@ -1,4 +1,4 @@
-"""A command and all that it starts. A signal reaches all of it: a shell does not pass SIGTERM on to its program."""
+"""A command and all processes that it starts. Signals go to all of them, because a shell does not pass SIGTERM on."""
 
 from __future__ import annotations
 
@@ -13,15 +13,17 @@ from typing import IO
 
 
 class Family:
-    """A command in a session of its own. It ends when nothing of it runs.
+    """A command in a session of its own. It has ended when all of its processes have ended.
 
-    What a command leaves running would write beside the next attempt: it is asked to end, and killed after the grace.
+    Processes that a command leaves running would write at the same time as the next attempt. They receive SIGTERM, and
+    are killed after the grace time.
 
     Args:
-        command: its words.
-        grace_secs: from the end of the command to the end by force of what it has left running.
-        env: the environment; None: that of this process.
-        output: where standard output and error go; None: where those of this process go.
+        command: the program and its arguments.
+        grace_secs: the seconds between the end of the command and the forced end of the processes that it leaves
+            running.
+        env: the environment. None: that of this process.
+        output: the file for standard output and error. None: those of this process.
 
     Raises:
         OSError: the command cannot be started.
@@ -55,7 +57,7 @@ class Family:
         )
 
     def poll(self) -> int | None:
-        """The status of the command, as of Popen, when nothing of it runs; else None."""
+        """Returns the status of the command, as Popen does, when all of its processes have ended, else None."""
         status = self._first.poll()
         if status is None:
             return None
@@ -64,19 +66,19 @@ class Family:
         now = time.monotonic()
         if self._kill_at is None:
             self._kill_at = now + self._grace_secs
-            if not self._asked:  # a second SIGTERM would end a process that saves
+            if not self._asked:  # a second SIGTERM would end a process that is saving
                 self.terminate()
         elif now > self._kill_at:
             self.kill()
         return None
 
     def terminate(self) -> None:
-        """Sends SIGTERM to all."""
+        """Sends SIGTERM to all processes."""
         self._asked = True
         self._send(signal.SIGTERM)
 
     def kill(self) -> None:
-        """Sends SIGKILL to all."""
+        """Sends SIGKILL to all processes."""
         self._send(signal.SIGKILL)
 
     def _send(self, number: int) -> None:
@@ -85,10 +87,10 @@ class Family:
 
 
 def _runs(group: int) -> bool:
-    """Whether a process of a group runs. One that has ended, and that nobody has waited for, does not."""
+    """Returns whether a process of a group runs. Zombies do not count."""
     try:
         os.killpg(group, 0)
-    except (ProcessLookupError, PermissionError):  # macOS refuses where all have ended
+    except (ProcessLookupError, PermissionError):  # macOS refuses if all have ended
         return False
     stats = list(Path("/proc").glob("[0-9]*/stat"))
     return not stats or any(_is_of(stat, group) for stat in stats)

@@ -1,4 +1,4 @@
-"""Lines of a growing file, and answers of an engine that are not asked for too often."""
+"""Follows growing files, and caches the answers of an engine to limit the number of requests."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ class _Kept(Generic[_Answer]):
 
 
 class Kept(Generic[_Answer]):
-    """Answers about jobs, each kept for a while: the threads that follow a job ask its engine once together.
+    """Caches answers about jobs, so that the threads that follow a job share one request to its engine.
 
     Args:
-        ask: asks about a job.
-        secs: how long an answer is kept.
-        patience_secs: for so long the last answer counts if the engine does not answer.
+        ask: the function that requests the answer about a job.
+        secs: the seconds for which an answer is kept.
+        patience_secs: the seconds for which the last answer counts if the engine does not answer.
 
     Example:
         >>> asked = []
@@ -43,7 +43,7 @@ class Kept(Generic[_Answer]):
         self._answers: dict[str, _Kept[_Answer]] = {}
 
     def of(self, job_id: str) -> _Answer:
-        """The answer about a job, at most so many seconds old.
+        """Returns the answer about a job, at most `secs` seconds old.
 
         Raises:
             LaunchError: the engine does not answer, and the last answer is too old.
@@ -65,22 +65,22 @@ class Kept(Generic[_Answer]):
         return _Kept(answer=answer, answered=now, asked=now)
 
     def forget(self, job_id: str) -> None:
-        """The next answer about a job is a new one: something was done to the job."""
+        """Discards the answer about a job, because the job was changed."""
         with self._lock:
             self._answers.pop(job_id, None)
 
 
 def follow_file(path: Path, ended: Callable[[], bool]) -> Iterator[str]:
-    """Lines of a file as they are written, without line ends; stops when the file is read and `ended()`.
+    """Yields the lines of a file as they are written, without line ends. Stops at the end of the file if `ended()`.
 
     Args:
         path: the path of the file, which may appear later.
-        ended: whether no process writes any longer.
+        ended: a function that returns whether all writers have ended.
     """
     rest = b""
     offset = 0
     while True:
-        last = ended()  # asked first, so that everything written before the end is read
+        last = ended()  # called first, so that everything written before the end is read
         if path.exists():
             with path.open("rb") as file:
                 file.seek(offset)

@@ -1,4 +1,4 @@
-"""Jobs that a supervisor process of this machine carries out: their folder, their state, their logs."""
+"""Jobs that a supervisor process of this machine runs: their folder, their state, their logs."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from estimator_launchers.environment import SECRET, new_secret
 from estimator_launchers.errors import LaunchError
 from estimator_launchers.following import follow_file
 
-#: Tells a supervisor to end the processes of its job by force at once. SIGTERM, however often, asks them to end.
+#: The signal that makes a supervisor kill the processes of its job at once. SIGTERM, however often, requests an end.
 KILL_SIGNAL = signal.SIGUSR1
-#: The supervisors of this process: a later `status` waits for each that has ended.
+#: The supervisors that this process has started. A later `status` reaps those that have ended.
 _SUPERVISORS: list[subprocess.Popen[bytes]] = []
 
 
 class JobFolder:
-    """What a supervisor writes of its job: `state.json`, `launcher.log`, and a log for each process.
+    """The files that a supervisor writes about its job: `state.json`, `launcher.log`, and a log for each process.
 
     Args:
         path: the folder.
@@ -38,23 +38,23 @@ class JobFolder:
         self.path = path
 
     def write(self, status: JobStatus) -> JobStatus:
-        """Replaces the state."""
+        """Replaces the state, and returns it."""
         with draft_of(self.path / "state.json") as draft:
             draft.write_text(json.dumps({**asdict(status), "pid": os.getpid(), "born": _born(os.getpid())}))
         return status
 
     def say(self, text: str) -> None:
-        """Adds a message, which `estimator launch` shows."""
+        """Adds a message to `launcher.log`, which `estimator launch` shows."""
         with (self.path / "launcher.log").open("a") as log:
             log.write(f"estimator launch: {text}\n")
 
 
 class SupervisedJobs:
-    """Starts the supervisor of each job, and knows the state that it writes.
+    """Starts the supervisor of each job, and reads the state that it writes.
 
     Args:
         engine: the name of the launcher, for messages.
-        folder: the folder of the jobs; None: `estimator/jobs` in the user's folder for state.
+        folder: the folder of the jobs. None: `estimator/jobs` in the user's folder for state.
     """
 
     def __init__(self, engine: str, folder: str | None) -> None:
@@ -67,8 +67,8 @@ class SupervisedJobs:
 
         Args:
             plan: the plan.
-            script: the words for Python that start the supervisor: `-m` and a module, or the name of a planned file.
-                Its arguments are the folder, and the process with which the job ends (0: none).
+            script: the arguments of Python that start the supervisor: `-m` and a module, or the name of a planned file.
+                The supervisor receives the folder, and the id of the process with which the job ends (0: none).
 
         Raises:
             LaunchError: the supervisor does not start.
@@ -101,7 +101,7 @@ class SupervisedJobs:
         return job_id
 
     def status(self, job_id: str) -> JobStatus:
-        """The last state that the supervisor wrote. If the supervisor is gone, the job can be resumed.
+        """Returns the last state that the supervisor wrote. If the supervisor is gone, the job can be resumed.
 
         Raises:
             LaunchError: there is no such job.
@@ -113,22 +113,22 @@ class SupervisedJobs:
         status, supervised = _status_in(state)
         if status.ended or supervised:
             return status
-        found, _ = _status_in(self._state(job_id) or state)  # it may have ended meanwhile
+        found, _ = _status_in(self._state(job_id) or state)  # it may have ended in the meantime
         return found if found.ended else JobStatus(phase="resumable", why="its supervisor is gone")
 
     def stop(self, job_id: str, grace_secs: float) -> None:
-        """Sends SIGTERM to the supervisor, which passes it on; waits for the end."""
+        """Sends SIGTERM to the supervisor, which passes it on, and waits for the end."""
         deadline = time.monotonic() + grace_secs
         while not self.status(job_id).ended:
             state = self._state(job_id)
             if state is not None:
                 _send(int(state["pid"]), signal.SIGTERM)
             if time.monotonic() > deadline:
-                return  # the supervisor ends the processes by force after the job's own grace
+                return  # the supervisor kills the processes after the grace time of the job
             time.sleep(0.1)
 
     def kill(self, job_id: str) -> None:
-        """Has the supervisor end the processes by force at once. Only for one that handles KILL_SIGNAL."""
+        """Makes the supervisor kill the processes at once. Only for a supervisor that handles KILL_SIGNAL."""
         state = self._state(job_id)
         if state is not None and not self.status(job_id).ended:
             _send(int(state["pid"]), KILL_SIGNAL)
@@ -138,7 +138,7 @@ class SupervisedJobs:
         return follow_file(self._job_folder(job_id) / f"{process}.log", lambda: self.status(job_id).ended)
 
     def events(self, job_id: str) -> Iterator[str]:
-        """The messages of the supervisor."""
+        """Yields the messages of the supervisor."""
         return follow_file(self._job_folder(job_id) / "launcher.log", lambda: self.status(job_id).ended)
 
     def _state(self, job_id: str) -> dict[str, Any] | None:
@@ -153,19 +153,19 @@ class SupervisedJobs:
 
 
 def _status_in(state: dict[str, Any]) -> tuple[JobStatus, bool]:
-    """The status that a supervisor wrote, and whether it still runs. After a reboot, its id may be that of others."""
+    """Returns the status that a supervisor wrote, and whether it runs. After a reboot, its id may belong to another."""
     kept = {name: value for name, value in state.items() if name not in ("pid", "born")}
     found = _born(state["pid"])
     return JobStatus(**kept), found is not None and state.get("born") in (None, found)
 
 
 def _born(pid: int) -> str | None:
-    """When a process began, in ticks since the boot; "" if that is not known, None if the process is gone."""
+    """Returns the start of a process in ticks since the boot. "" if that is not known, None if the process is gone."""
     if not Path("/proc/self").exists():
         return "" if _send(pid, 0) else None
-    with contextlib.suppress(FileNotFoundError, ProcessLookupError):  # it may end while it is looked at
+    with contextlib.suppress(FileNotFoundError, ProcessLookupError):  # it may end while its file is read
         state, *fields = Path(f"/proc/{pid}/stat").read_text(errors="replace").rpartition(")")[2].split()
-        return None if state == "Z" else fields[18]  # one that ended and was not waited for counts as gone too
+        return None if state == "Z" else fields[18]  # a zombie counts as gone
     return None
 
 

@@ -1,4 +1,4 @@
-"""What kubectl is asked: once, or for as long as pods run, whatever breaks off in between."""
+"""Calls kubectl, once or for as long as pods run. Interrupted streams continue."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ _Moment = tuple[datetime, str]
 
 
 def kubectl(*arguments: str, given: str | None = None) -> str:
-    """The standard output of one command.
+    """Returns the standard output of one command.
 
     Args:
-        *arguments: those of kubectl.
-        given: the standard input.
+        *arguments: the arguments of kubectl.
+        given: the text for standard input.
 
     Raises:
         LaunchError: kubectl is missing, or fails.
@@ -36,13 +36,13 @@ def kubectl(*arguments: str, given: str | None = None) -> str:
 
 
 class PodLog:
-    """The log of a pod, each line once. A stream that breaks off continues after its last line.
+    """The log of a pod, each line once. An interrupted stream continues after its last line.
 
     Servers end a stream after some hours, when the log file is rotated, and when they restart.
 
     Args:
         pod: the name of the pod.
-        options: those that choose its namespace.
+        options: the options that select its namespace.
     """
 
     def __init__(self, pod: str, *options: str) -> None:
@@ -51,14 +51,15 @@ class PodLog:
         self._asked = False
 
     def new(self, *, over: bool) -> Iterator[str]:
-        """The lines since the last call, until the stream ends.
+        """Yields the lines since the last call, until the stream ends.
 
         Args:
-            over: whether the pod had ended before: an unfinished line is then its last one. Otherwise it comes again.
+            over: whether the pod had ended before the call. If so, an unfinished line is its last one. Otherwise the
+                line is read again by the next call.
         """
-        since = () if self._last is None else (f"--since-time={self._last[1]}",)  # whole seconds count
+        since = () if self._last is None else (f"--since-time={self._last[1]}",)  # kubectl compares whole seconds
         before, command = self._last, ["kubectl", "logs", "--follow", "--timestamps", self.pod, *self._options, *since]
-        told = subprocess.DEVNULL if self._asked else None  # a fault that lasts is told once
+        told = subprocess.DEVNULL if self._asked else None  # a lasting fault is shown once
         self._asked = True
         with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=told) as child:
             assert child.stdout is not None
@@ -71,23 +72,25 @@ class PodLog:
                         self._last = moment or self._last
                         yield from text.split("\r")  # a progress bar
             finally:
-                child.kill()  # who has read enough does not wait for the end of the pod
+                child.kill()  # a caller that stops early does not wait for the end of the pod
 
 
 def _divided(line: str) -> tuple[_Moment | None, str]:
-    """When a line was written, and what it says. The text of the moment has nanoseconds, the parsed one has not."""
+    """Returns the time of a line, and its text. The time is kept as text too, because the parsed one has no
+    nanoseconds.
+    """
     stamp, _, text = line.partition(" ")
     try:
         return (datetime.fromisoformat(stamp), stamp), text
-    except ValueError:  # a message of the server in the place of a line
+    except ValueError:  # a message of the server instead of a line
         return None, line
 
 
 class WatchedPods:
-    """Pods as they change, streamed by kubectl: a pod that has ended may be gone at the next look.
+    """Streams the changes of pods from kubectl, because a pod that has ended may be gone at the next query.
 
     Args:
-        selected: the options that choose the pods.
+        selected: the options that select the pods.
     """
 
     def __init__(self, selected: list[str]) -> None:
@@ -101,12 +104,12 @@ class WatchedPods:
         self._end()
 
     def changes(self, secs: float) -> Iterator[dict[str, Any]]:
-        """The pods that have changed, for about so long.
+        """Yields the pods that have changed, for about `secs` seconds.
 
-        The server ends a watch within an hour. The next one begins with all pods as they are.
+        The server ends a watch within an hour. The next watch begins with the current state of all pods.
         """
         until = time.monotonic() + secs
-        ended = self._child.poll() is not None  # asked first, so that everything it wrote is read
+        ended = self._child.poll() is not None  # checked first, so that everything it wrote is read
         while (left := until - time.monotonic()) > 0:
             try:
                 self._rest = (self._rest + self._texts.get(timeout=left)).lstrip()
@@ -115,7 +118,7 @@ class WatchedPods:
             while self._rest:
                 try:
                     found, end = json.JSONDecoder().raw_decode(self._rest)
-                except ValueError:  # the rest of it is to come
+                except ValueError:  # the rest of the object has not arrived yet
                     break
                 self._rest = self._rest[end:].lstrip()
                 yield from found.get("items", [found])

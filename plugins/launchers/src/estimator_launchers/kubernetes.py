@@ -1,4 +1,4 @@
-"""The launcher of Kubernetes: a JobSet with a headless Service, an evaluator and TensorBoard; kubectl submits them."""
+"""The launcher of Kubernetes: a JobSet with a headless Service, an evaluator and TensorBoard. kubectl submits them."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from estimator_launchers.following import Kept
 from estimator_launchers.kubectl import PodLog, WatchedPods, kubectl
 from estimator_launchers.pods import Told, ends
 
-#: Between two questions to the cluster about one job, which several threads follow; and between two looks at its pods.
+#: The seconds between two queries about one job, which several threads follow, and between two queries about its pods.
 _ASK_SECS, _LOOK_SECS = 1.0, 0.5
-#: How long a cluster may not answer about a job that it knows, for example while its control plane is upgraded.
+#: The seconds for which a cluster may not answer about a known job, for example during an upgrade of its control plane.
 _PATIENCE_SECS = 1800.0
-#: What the name of the evaluator's Job has more than that of the job.
+#: The suffix of the evaluator's Job, after the name of the job.
 _EVALUATOR = "-evaluator"
 OPTIONS: Final[Mapping[str, str]] = {
     "cards": "the resource of a card, for example nvidia.com/gpu; --devices says how many a process has",
@@ -36,7 +36,7 @@ OPTIONS: Final[Mapping[str, str]] = {
     "tensorboard-image": "the image of TensorBoard; default: that of the job",
     "volume": "a claim of a volume and where the pods find it, CLAIM:/PATH",
 }
-#: Options whose values have a form of ours: the form, and what a message calls it.
+#: Options whose values have a required form: the form, and its description in a message.
 _FORMS: Final = {
     "network-policy": ("yes|no", "yes or no"),
     "node-selector": (r"([^=,\s]+=[^=,\s]*(,[^=,\s]+=[^=,\s]*)*,?)?", "LABEL=VALUE,LABEL=VALUE"),
@@ -57,7 +57,7 @@ ENTRYPOINT []
 
 
 class KubernetesLauncher:
-    """Makes the objects of a job with kubectl; the JobSet controller must be in the cluster.
+    """Creates the objects of a job with kubectl. The cluster needs the JobSet controller.
 
     Example:
         >>> plan = KubernetesLauncher().plan(
@@ -73,16 +73,17 @@ class KubernetesLauncher:
         self._asked = Kept(_ask, _ASK_SECS, patience_secs=_PATIENCE_SECS)
 
     def plan(self, job: JobSpec) -> Plan:
-        """The manifests, and a container file.
+        """Returns the manifests, and a container file.
 
         Raises:
-            ArgumentError: there is no image, an option is unknown, or several processes a pod are wanted.
+            ArgumentError: there is no image, an option is unknown or has a wrong form, the name is unsuitable, or a pod
+                would have several processes.
         """
         job.check_options(self.name, OPTIONS)
         job.check_whole(self.name)
         if not job.image:
             raise ArgumentError("Kubernetes runs images. Give one with --image; the plan's Containerfile shows how.")
-        longest = _LONGEST_POD - len(f"-trainers-0-{job.processes - 1}-12345")  # the end is the cluster's own
+        longest = _LONGEST_POD - len(f"-trainers-0-{job.processes - 1}-12345")  # the cluster adds the end
         if not re.fullmatch("[a-z]([a-z0-9-]*[a-z0-9])?", job.name) or len(job.name) > longest:
             raise ArgumentError(
                 f"A job of {job.processes} processes has a name of at most {longest} characters on Kubernetes, which "
@@ -107,9 +108,9 @@ class KubernetesLauncher:
         return Plan(launcher=self.name, job=job, files=files, commands=(("kubectl", "apply", "-f", files[0].name),))
 
     def submit(self, plan: Plan) -> str:
-        """Makes the Secret of the run, then the objects; the id is `NAMESPACE/NAME`, or `NAME`.
+        """Creates the Secret of the run, then the objects. The id is `NAMESPACE/NAME`, or `NAME`.
 
-        An earlier job of the name, which has ended, is removed first: the cluster would leave it as it is.
+        An earlier job of the same name that has ended is removed first, because the cluster would not replace it.
 
         Raises:
             LaunchError: kubectl is missing, the cluster refuses the objects, or a job of the name has not ended.
@@ -132,7 +133,7 @@ class KubernetesLauncher:
         return job_id
 
     def status(self, job_id: str) -> JobStatus:
-        """The state of a job, from the conditions of its JobSet, and of the Job of its evaluator.
+        """Returns the state of a job, from the conditions of its JobSet, and of the Job of its evaluator.
 
         Raises:
             LaunchError: there is no such JobSet.
@@ -147,7 +148,7 @@ class KubernetesLauncher:
         return replace(status, why="; ".join(filter(None, (named, status.why))))
 
     def stop(self, job_id: str, grace_secs: float) -> None:
-        """Suspends the JobSet: its pods get SIGTERM and the grace of the job. Waits for them up to `grace_secs`."""
+        """Suspends the JobSet. Its pods get SIGTERM and the grace time of the job. Waits `grace_secs` at most."""
         suspended = ("--type=merge", "-p", '{"spec": {"suspend": true}}')
         kubectl("patch", "jobset", *_named(job_id), *suspended)
         if self._asked.of(job_id).evaluator:
@@ -167,27 +168,27 @@ class KubernetesLauncher:
                 log, whole = PodLog(pod, *_namespace(job_id)), False
             if not whole:
                 yield from log.new(over=over)
-                whole = over  # before it was read, so that nothing came after it
+                whole = over  # the value from before the read, so that no later line is missed
             elif ended:
                 return
             time.sleep(_LOOK_SECS)
 
     def events(self, job_id: str) -> Iterator[str]:
-        """Which pods have ended or are lost, on which node and how; and how long it took to start again."""
+        """Yields which pods have ended or are lost, on which node and how, and the time until the restart."""
         told = Told()
         with WatchedPods(_pods(job_id)) as watched:
             while True:
-                ended = self.status(job_id).ended  # asked first, so that everything before the end is told
+                ended = self.status(job_id).ended  # queried first, so that everything before the end is reported
                 for pod in watched.changes(_LOOK_SECS):
                     yield from (f"estimator launch: {line}" for line in told.new([pod]))
-                if ended:  # a watch that begins again may not have seen the end yet
+                if ended:  # a restarted watch may not have seen the end yet
                     yield from (f"estimator launch: {line}" for line in told.new(_listed(job_id)))
                     return
 
     def _newest_pod(self, job_id: str, process: int, *, unknown: str) -> tuple[str, bool]:
-        """The newest pod of a process that has begun, and whether it has ended, or is gone.
+        """Returns the newest started pod of a process, and whether it has ended or is gone.
 
-        While the cluster does not answer it is `unknown`, and has not ended.
+        If the cluster does not answer, it returns `unknown`, and False.
         """
         try:
             told = kubectl("get", "pods", *self._of_process(job_id, process), "-o", "json")
@@ -202,7 +203,7 @@ class KubernetesLauncher:
         return newest["metadata"]["name"], newest["status"]["phase"] in ("Succeeded", "Failed")
 
     def _of_process(self, job_id: str, process: int) -> list[str]:
-        """What selects the pods of a process, or of the evaluator."""
+        """Returns the options that select the pods of a process, or of the evaluator."""
         (trainers,) = self._asked.of(job_id).job_set["spec"]["replicatedJobs"]
         if process < trainers["template"]["spec"]["completions"]:
             return _pods(job_id, f"batch.kubernetes.io/job-completion-index={process}")
@@ -212,7 +213,7 @@ class KubernetesLauncher:
 
 @dataclass(frozen=True, kw_only=True)
 class _Found:
-    """What the cluster has of a job: its JobSet, and the Job of its evaluator; empty where there is none."""
+    """The objects of a job in the cluster: its JobSet, and the Job of its evaluator. Empty if there is none."""
 
     job_set: dict[str, Any]
     evaluator: dict[str, Any]
@@ -242,7 +243,7 @@ def _status(found: _Found) -> JobStatus:
 
 
 def _conditions(told: dict[str, Any]) -> dict[str, dict[str, Any]]:
-    """The conditions that hold, by their names."""
+    """Returns the conditions that are true, by name."""
     return {one["type"]: one for one in told.get("status", {}).get("conditions", []) if one["status"] == "True"}
 
 
@@ -268,7 +269,7 @@ def _named(job_id: str, more: str = "") -> list[str]:
 
 
 def _listed(job_id: str) -> list[dict[str, Any]]:
-    """The pods of a job as they are; none while the cluster does not answer: how the job ended is known anyway."""
+    """Returns the current pods of a job. None of them without an answer, because the end of the job is known anyway."""
     with suppress(LaunchError):
         pods = kubectl("get", "pods", *_pods(job_id), "-o", "json").strip()
         return json.loads(pods)["items"] if pods else []

@@ -19,14 +19,15 @@ from estimator_launchers.contract import JobSpec, JobStatus, Launcher, Plan
 from estimator_launchers.environment import SECRET
 
 _SECRET_LENGTH = 32
-#: Tells the length and a hash of the secret, its place, a variable of the job, and a line on standard error.
+#: Prints the length and a hash of the secret, the place of the process, a variable of the job, and a line on standard
+#: error.
 _TELL = f"""
 import hashlib, os, sys
 secret, place = os.environ[{SECRET!r}], os.environ.get("JAX_PROCESS_ID", os.environ.get("SLURM_PROCID"))
 print(len(secret), hashlib.sha256(secret.encode()).hexdigest(), place, os.environ["ACME_WORD"], flush=True)
 print("to standard error", file=sys.stderr)
 """
-#: Process 1 fails, the other one waits for it.
+#: Process 1 fails, and the other one waits for it.
 _ONE_FAILS = """
 import os, sys, time
 time.sleep(600) if os.environ.get("JAX_PROCESS_ID", os.environ.get("SLURM_PROCID")) == "0" else sys.exit(3)
@@ -37,7 +38,7 @@ signal.signal(signal.SIGTERM, signal.SIG_IGN)
 print("ready", flush=True)
 time.sleep(600)
 """
-#: Fails once with the given status, and succeeds the second time. It notes its attempts in a file.
+#: Fails with the given status at the first attempt, and succeeds at the second. It records its attempts in a file.
 _ONCE = """
 import os, pathlib, sys
 path = pathlib.Path(sys.argv[1] + "-" + os.environ.get("JAX_PROCESS_ID", os.environ.get("SLURM_PROCID", "0")))
@@ -73,11 +74,11 @@ class LauncherSuite(Suite):
     patience_secs = 120.0
 
     def make(self) -> Launcher:
-        """The launcher; called several times."""
+        """Returns the launcher. It is called several times."""
         raise NotImplementedError(f"{type(self).__name__} must define make(self)")
 
     def job(self, code: str, *arguments: str, **fields: object) -> JobSpec:
-        """A job of two processes that run Python code."""
+        """Returns a job of two processes that run Python code."""
         values = {"processes": 2, "grace_secs": 20.0, **self.needs, **fields}
         return JobSpec(command=(sys.executable, "-c", code, *arguments), **values)  # type: ignore[arg-type]
 
@@ -229,7 +230,7 @@ class LauncherSuite(Suite):
         assert self._ended(launcher, job_id).phase == "resumable"
 
     def _told(self, launcher: Launcher) -> list[list[str]]:
-        """What the processes of a job write."""
+        """Returns what the processes of a job write."""
         job_id = launcher.submit(launcher.plan(self.job(_TELL, env={"ACME_WORD": "given"})))
         logs = [list(launcher.logs(job_id, process)) for process in range(2)]
         assert self._ended(launcher, job_id).phase == "succeeded", logs

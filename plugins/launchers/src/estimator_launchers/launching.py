@@ -1,4 +1,4 @@
-"""A job from its plan to its end: `estimator launch` for programs."""
+"""Runs a job from its plan to its end: `estimator launch` for programs."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
 
 _POLL_SECS = 0.2
 _STOP_AGAIN_SECS = 5.0
-_SAME_SIGNAL_SECS = 0.25  # terminals and those who start this both pass a signal on
+_SAME_SIGNAL_SECS = 0.25  # terminals and parent processes may both pass the same signal on
 
 
 def find_launcher(name: str) -> Launcher:
-    """The launcher of an installed package.
+    """Returns the launcher of an installed package.
 
     Raises:
         PluginLookupError: no launcher has this name; the message lists the installed ones.
@@ -49,7 +49,7 @@ def launch(job: JobSpec, on: str = "local", *, write: Callable[[str], Any] | Non
     Args:
         job: the job to run.
         on: the name of the launcher.
-        write: gets each line; None: standard output.
+        write: the function that receives each line. None: standard output.
 
     Raises:
         ArgumentError, LaunchError: the job cannot be started.
@@ -74,15 +74,15 @@ def submit_and_follow(
 ) -> JobStatus:
     """Submits a plan, shows what its processes write until they end, and returns how the job ended.
 
-    SIGTERM and SIGINT are noted from before the submission: whenever they arrive, the processes are asked to end. A
-    second one during the submission ends this process. A second one later kills the processes, if the launcher has a
+    SIGTERM and SIGINT are handled from before the submission. Whenever they arrive, the processes are asked to end. A
+    second signal during the submission ends this process. A second one later kills the processes, if the launcher has a
     method `kill(job_id)`.
 
     Args:
         launcher: the launcher of the plan.
-        plan: what to submit.
-        write: gets each line; None: standard output.
-        submitted: gets the id of the job.
+        plan: the plan to submit.
+        write: the function that receives each line. None: standard output.
+        submitted: the function that receives the id of the job.
 
     Raises:
         LaunchError: the job cannot be started.
@@ -95,14 +95,14 @@ def submit_and_follow(
 
 
 def follow(launcher: Launcher, job_id: str, job: JobSpec, *, write: Callable[[str], Any] | None = None) -> JobStatus:
-    """Shows what the processes of a submitted job write until it ends; returns how it ended."""
+    """Shows what the processes of a submitted job write until it ends. Returns how it ended."""
     with _Signals(_waits(launcher, job)) as signals:
         signals.submitted = True
         return _follow(launcher, job_id, job, signals.asked, _Show(write or _to_stdout), signals.again)
 
 
 def _waits(launcher: Launcher, job: JobSpec) -> str:
-    """What the first signal says."""
+    """Returns the message for the first signal."""
     waits = f"the processes save and stop; this waits up to {job.grace_secs:g} s for them"
     return f"{waits}. A second signal kills them at once" if hasattr(launcher, "kill") else waits
 
@@ -142,7 +142,7 @@ def _follow(
 
 
 def _stop(launcher: Launcher, job_id: str, grace_secs: float) -> None:
-    """Asks until the engine has taken it."""
+    """Requests the stop until the engine accepts it."""
     while True:
         try:
             launcher.stop(job_id, grace_secs)
@@ -154,12 +154,12 @@ def _stop(launcher: Launcher, job_id: str, grace_secs: float) -> None:
 
 
 class _Signals:
-    """SIGTERM and SIGINT set an event while this is open, and a later one another event.
+    """Sets an event at the first SIGTERM or SIGINT, and another event at a later one.
 
-    Outside of the main thread they are not handled here.
+    Outside of the main thread it does not handle signals.
 
     Args:
-        said: what the first one says.
+        said: the message for the first signal.
     """
 
     def __init__(self, said: str) -> None:
@@ -195,13 +195,13 @@ class _Signals:
 
 
 class _Show:
-    """Writes the lines of several threads, each line whole."""
+    """Writes the lines of several threads, without mixing them."""
 
     def __init__(self, write: Callable[[str], Any]) -> None:
         self._write, self._lock = write, threading.Lock()
 
     def all(self, prefix: str, launcher: Launcher, job_id: str, process: int) -> None:
-        with suppress(LaunchError):  # told by whoever asks for the state of the job
+        with suppress(LaunchError):  # the query for the state of the job reports the error
             for line in launcher.logs(job_id, process):
                 with self._lock:
                     self._write(prefix + line)
@@ -219,10 +219,10 @@ def _to_stdout(line: str) -> None:
 
 
 def parse_pairs(texts: list[str], what: str) -> dict[str, str]:
-    """`NAME=VALUE` words as a mapping.
+    """Returns the mapping of `NAME=VALUE` arguments.
 
     Raises:
-        ArgumentError: a word without `=`.
+        ArgumentError: an argument has no name or no `=`.
 
     Example:
         >>> parse_pairs(["partition=gpu"], "--option")

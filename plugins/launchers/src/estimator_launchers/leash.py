@@ -1,8 +1,9 @@
 """Runs a command for as long as the process that started it lives: `python -m estimator_launchers.leash SECS COMMAND`.
 
-Its standard input is a pipe of that process; the pipe closes however the process ends, by SIGKILL too. Then the command
-is killed with all that it has started: a new attempt may begin elsewhere, and two must not write into one directory.
-SIGTERM is passed on. SECS is the grace of what the command leaves running.
+Its standard input is a pipe of that process. The pipe closes however the process ends, even by SIGKILL. Then the
+command and all processes that it has started are killed, because a new attempt may begin elsewhere, and two attempts
+must not write to one directory. SIGTERM is passed on. SECS is the grace time of processes that the command leaves
+running.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ _POLL_SECS = 0.05
 
 
 def main(grace_secs: float, command: list[str]) -> int:
-    """The exit status of the command; 128 and the signal where one has ended it."""
+    """Runs the command and returns its exit status, or 128 plus the number of the signal that ended it."""
     asked, let_go = threading.Event(), threading.Event()
     signal.signal(signal.SIGTERM, lambda *_: asked.set())
     try:
@@ -46,4 +47,4 @@ def main(grace_secs: float, command: list[str]) -> int:
 
 
 if __name__ == "__main__":
-    os._exit(main(float(sys.argv[1]), sys.argv[2:]))  # the thread sits in a read
+    os._exit(main(float(sys.argv[1]), sys.argv[2:]))  # the thread is blocked in a read

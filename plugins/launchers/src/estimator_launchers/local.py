@@ -13,10 +13,10 @@ _SUPERVISOR = ("-m", "estimator_launchers.supervise")
 
 
 class LocalLauncher:
-    """Runs the processes of a job on this machine; a process of its own watches them and starts them again.
+    """Runs the processes of a job on this machine. A supervisor process watches and restarts them.
 
     Args:
-        folder: the folder of the jobs; None: `estimator/jobs` in the user's folder for state.
+        folder: the folder of the jobs. None: `estimator/jobs` in the user's folder for state.
 
     Example:
         >>> launcher = LocalLauncher()
@@ -30,10 +30,10 @@ class LocalLauncher:
         self._jobs = SupervisedJobs(self.name, folder)
 
     def plan(self, job: JobSpec) -> Plan:
-        """The job in the form that the supervisor reads.
+        """Returns the job in the form that the supervisor reads.
 
         Raises:
-            ArgumentError: several hosts, or any option.
+            ArgumentError: the job has several hosts, or any option.
         """
         job.check_options(self.name, {})
         if job.hosts > 1:
@@ -45,11 +45,11 @@ class LocalLauncher:
         return Plan(launcher=self.name, job=job, files=(file,), commands=(command,))
 
     def submit(self, plan: Plan) -> str:
-        """Starts the supervisor."""
+        """Starts the supervisor, and returns the id of the job."""
         return self._jobs.submit(plan, _SUPERVISOR)
 
     def status(self, job_id: str) -> JobStatus:
-        """The last state that the supervisor wrote. If the supervisor is gone, the job can be resumed.
+        """Returns the last state that the supervisor wrote. If the supervisor is gone, the job can be resumed.
 
         Raises:
             LaunchError: there is no such job.
@@ -57,11 +57,11 @@ class LocalLauncher:
         return self._jobs.status(job_id)
 
     def stop(self, job_id: str, grace_secs: float) -> None:
-        """Sends SIGTERM to the supervisor, which passes it on; waits for the end."""
+        """Sends SIGTERM to the supervisor, which passes it on, and waits for the end."""
         self._jobs.stop(job_id, grace_secs)
 
     def kill(self, job_id: str) -> None:
-        """Ends the processes by force at once."""
+        """Kills the processes at once."""
         self._jobs.kill(job_id)
 
     def logs(self, job_id: str, process: int) -> Iterator[str]:
@@ -69,5 +69,5 @@ class LocalLauncher:
         return self._jobs.logs(job_id, process)
 
     def events(self, job_id: str) -> Iterator[str]:
-        """The messages of the supervisor."""
+        """Yields the messages of the supervisor."""
         return self._jobs.events(job_id)

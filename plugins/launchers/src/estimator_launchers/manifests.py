@@ -12,10 +12,10 @@ from estimator_launchers.environment import SECRET, role, virtual_devices
 from estimator_launchers.outcome import RESUMABLE
 
 PORT = 7464
-#: A pod that ends with one of these may be started again: 75, an abort of jax, SIGKILL, SIGSEGV, SIGTERM.
+#: The exit statuses after which a pod may be restarted: 75, an abort of jax, SIGKILL, SIGSEGV, SIGTERM.
 GOES_ON = (RESUMABLE, 134, 137, 139, 143)
 _INDEX = "metadata.annotations['batch.kubernetes.io/job-completion-index']"
-#: The role of a pod, determined by its index: the manifest is the same for all.
+#: The command that sets the role of a pod from its index, because the manifest is the same for all pods.
 _WITH_ROLE = (
     'if [ "$JAX_PROCESS_ID" = 0 ]; then kind=chief index=0; else kind=worker index=$((JAX_PROCESS_ID - 1)); fi; '
     'export TF_CONFIG="{\\"cluster\\": $CLUSTER, \\"task\\": {\\"type\\": \\"$kind\\", \\"index\\": $index}}"; '
@@ -25,7 +25,7 @@ _Object = dict[str, Any]
 
 
 def job_set(job: JobSpec) -> _Object:
-    """The pods that train. All are started again together if that continues the run."""
+    """Returns the pods that train. All of them are restarted together if that continues the run."""
     pods = {
         "completions": job.processes,
         "parallelism": job.processes,
@@ -66,7 +66,7 @@ def job_set(job: JobSpec) -> _Object:
 
 
 def headless_service(job: JobSpec) -> _Object:
-    """The Service through which pods find process 0, also before it is ready."""
+    """Returns the Service through which pods find process 0, even before it is ready."""
     return {
         "apiVersion": "v1",
         "kind": "Service",
@@ -81,7 +81,7 @@ def headless_service(job: JobSpec) -> _Object:
 
 
 def network_policy(job: JobSpec) -> _Object:
-    """Only the pods that train reach each other: their port trusts who knows the secret, and anybody can crash it."""
+    """Returns the policy that only the training pods reach each other. Any client could crash their port."""
     own = {"podSelector": {"matchLabels": labels(job, "trainer")}}
     return {
         "apiVersion": "networking.k8s.io/v1",
@@ -92,7 +92,7 @@ def network_policy(job: JobSpec) -> _Object:
 
 
 def evaluator(job: JobSpec) -> _Object:
-    """One pod in the role of the evaluator, which is started again independently."""
+    """Returns the single pod of the evaluator, which restarts independently."""
     told = {"name": "TF_CONFIG", "value": role(job, "evaluator", 0, address(job))}
     spec = _pod(job, [told], cards=False)
     return {
@@ -108,7 +108,7 @@ def evaluator(job: JobSpec) -> _Object:
 
 
 def tensorboard(job: JobSpec) -> list[_Object]:
-    """TensorBoard of the model_dir, and its Service."""
+    """Returns TensorBoard for the model_dir, and its Service."""
     name, own = f"{job.name}-tensorboard", labels(job, "tensorboard")
     container = {
         "name": "tensorboard",
@@ -138,7 +138,7 @@ def tensorboard(job: JobSpec) -> list[_Object]:
 
 
 def secret_object(job: JobSpec, value: str) -> _Object:
-    """The secret of the processes of this job. It is not part of a plan."""
+    """Returns the secret of the processes of this job. It is not part of a plan."""
     return {
         "apiVersion": "v1",
         "kind": "Secret",
@@ -148,12 +148,12 @@ def secret_object(job: JobSpec, value: str) -> _Object:
 
 
 def address(job: JobSpec) -> str:
-    """The address at which process 0 listens."""
+    """Returns the address at which process 0 listens."""
     return f"{job.name}-trainers-0-0.{job.name}:{PORT}"
 
 
 def labels(job: JobSpec, part: str) -> dict[str, str]:
-    """The labels that identify the objects of a job."""
+    """Returns the labels that identify the objects of a job."""
     return {
         "app.kubernetes.io/name": job.name,
         "app.kubernetes.io/component": part,
@@ -173,7 +173,7 @@ def _trainer(job: JobSpec) -> _Object:
     spec = _pod(job, told, cards=True)
     if job.evaluator:
         spec["containers"][0]["command"] = ["/bin/sh", "-c", _WITH_ROLE, "role", *job.command]
-    if job.hosts > 1:  # as many machines as processes
+    if job.hosts > 1:  # one machine per process
         terms = [{"labelSelector": {"matchLabels": labels(job, "trainer")}, "topologyKey": "kubernetes.io/hostname"}]
         spec["affinity"] = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": terms}}
     return spec

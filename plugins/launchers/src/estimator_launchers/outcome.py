@@ -6,15 +6,15 @@ import signal
 from collections.abc import Sequence
 from typing import Final
 
-#: The process stopped early; a new start continues (EX_TEMPFAIL).
+#: The status of a process that stopped early. A new start continues (EX_TEMPFAIL).
 RESUMABLE: Final = 75
 _ABORT = 6
-#: A shell's status of a process that a signal has ended: 128 and the signal. Those above are statuses of programs.
+#: The statuses of a shell for a process that a signal ended: 128 plus the signal. Higher ones come from programs.
 _SHELL_SIGNALS: Final = range(128 + 1, 128 + 32)
 
 
 def signal_of(status: int) -> int | None:
-    """The signal that ended a process, from a status of Popen (negative) or of a shell (129 to 159).
+    """Returns the signal that ended a process, from a status of Popen (negative) or of a shell (129 to 159).
 
     Example:
         >>> signal_of(-9), signal_of(143), signal_of(75), signal_of(170)
@@ -26,15 +26,15 @@ def signal_of(status: int) -> int | None:
 
 
 def can_go_on(status: int) -> bool:
-    """Whether a process with this status may be started again: 75, a signal, or the abort by which jax ends it."""
+    """Returns whether a process with this status may be restarted: after 75, a signal, or an abort by jax."""
     return status == RESUMABLE or signal_of(status) is not None
 
 
 def outcome(statuses: Sequence[int]) -> int:
-    """The status of a job from those of its processes, in the order in which they ended.
+    """Returns the status of a job from those of its processes, in the order in which they ended.
 
-    If a signal ends a process, the others may fail in any way as a consequence. A process that fails by itself has the
-    same effect, and the others may learn of it and end first.
+    If a signal ends a process, the others may fail in any way as a consequence. A process that fails by itself also
+    makes others fail, and these may end first.
 
     Args:
         statuses: the statuses of Popen.
@@ -57,7 +57,7 @@ def outcome(statuses: Sequence[int]) -> int:
 
 
 def in_words(status: int) -> str:
-    """An exit status in words.
+    """Returns an exit status in words.
 
     Example:
         >>> in_words(-9), in_words(75), in_words(1)

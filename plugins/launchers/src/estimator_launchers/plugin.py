@@ -1,4 +1,4 @@
-"""What estimator-launchers declares to estimator-core. Imported at start-up: keep it light."""
+"""The declarations of estimator-launchers for estimator-core. They are imported at start-up, so keep it light."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ ESTIMATOR_PLUGIN_API = (1, 1)
 
 
 def estimator_kinds() -> Sequence[Kind]:
-    """The kind of launchers."""
+    """Returns the kind of launchers."""
     return [
         Kind(
             name="launcher",
@@ -24,7 +24,7 @@ def estimator_kinds() -> Sequence[Kind]:
 
 
 def estimator_components() -> Sequence[Component]:
-    """One launcher for each engine."""
+    """Returns one launcher for each engine."""
     return [
         Component(
             kind="launcher",
@@ -46,7 +46,7 @@ def estimator_components() -> Sequence[Component]:
 
 
 def estimator_commands() -> Sequence[Command]:
-    """The commands `estimator launch` and `estimator cluster`."""
+    """Returns the commands `estimator launch` and `estimator cluster`."""
     return [
         Command(
             name="launch",

@@ -1,4 +1,4 @@
-"""What became of the pods of a job, in lines."""
+"""Reports the ends and restarts of the pods of a job, in lines."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from typing import Any
 from estimator_launchers.outcome import RESUMABLE, in_words
 
 _INDEX, _ATTEMPT = "batch.kubernetes.io/job-completion-index", "jobset.sigs.k8s.io/restart-attempt"
-#: A pod that ends so does it because of others, or because the job is stopped: only the first of an attempt is named.
+#: The statuses of pods that end because of other pods or a stop. Only the first such end of an attempt is reported.
 _FOLLOWS = (RESUMABLE, 134, 143)
 _NO_REASONS = ("Error", "Completed", None)
 
 
 class Told:
-    """Remembers what has been said of the pods of a job.
+    """Remembers what was reported about the pods of a job.
 
     Args:
-        clock: the time in seconds.
+        clock: the function that returns the time in seconds.
 
     Example:
         >>> ended = {"name": "main", "state": {"terminated": {"exitCode": 137, "reason": "OOMKilled"}}}
@@ -38,10 +38,10 @@ class Told:
         self._lost_at: float | None = None
 
     def new(self, pods: Sequence[dict[str, Any]]) -> Iterator[str]:
-        """The lines that are new.
+        """Yields the new lines.
 
         Args:
-            pods: those of the job, as the cluster lists them; those of an attempt say its number.
+            pods: the pods of the job, as the cluster lists them. A label has the number of the attempt.
         """
         begun = [int(pod["metadata"].get("labels", {}).get(_ATTEMPT, 0)) for pod in pods if _phase(pod) == "Running"]
         if begun and max(begun) > self._attempt:
@@ -61,7 +61,7 @@ class Told:
 
 
 def ends(pods: Sequence[dict[str, Any]]) -> str:
-    """How the pods of a job that has failed ended, in words; "" if the cluster has removed them."""
+    """Returns how the pods of a failed job ended, in words. "" if the cluster has removed them."""
     ended = [(pod, *_end(pod)) for pod in pods]
     return "; ".join(f"{_place(pod)}: {in_words(status)}{why}" for pod, status, why in ended if status)
 
@@ -80,7 +80,7 @@ def _place(pod: dict[str, Any]) -> str:
 
 
 def _end(pod: dict[str, Any]) -> tuple[int, str]:
-    """The exit status of a pod, 0 while it runs; and what the cluster says of the reason."""
+    """Returns the exit status of a pod (0 while it runs), and the reason according to the cluster."""
     status = pod.get("status", {})
     disrupted = [one for one in status.get("conditions", []) if one["type"] == "DisruptionTarget"]
     reasons = [one.get("message") or one.get("reason") for one in disrupted if one.get("status") == "True"]

@@ -15,7 +15,7 @@ from estimator_launchers.environment import virtual_devices
 from estimator_launchers.errors import LaunchError
 from estimator_launchers.jobs import SupervisedJobs
 
-#: What a site may ask for.
+#: The options of a job for this launcher, with their descriptions.
 OPTIONS: Final[Mapping[str, str]] = {
     "accelerator-type": "a type of card, for example H100: only nodes that have it",
     "address": "of the cluster; default: RAY_ADDRESS, else a running one of this machine, else a new one",
@@ -28,10 +28,10 @@ _PLACEMENTS = ("PACK", "SPREAD", "STRICT_PACK", "STRICT_SPREAD")
 
 
 class RayLauncher:
-    """Runs a job as one of Ray Train. A driver process on this machine follows it; Ray runs its processes.
+    """Runs a job through Ray Train. A driver process on this machine follows the job, and Ray runs its processes.
 
     Args:
-        folder: the folder of the jobs; None: `estimator/jobs` in the user's folder for state.
+        folder: the folder of the jobs. None: `estimator/jobs` in the user's folder for state.
 
     Example:
         >>> plan = RayLauncher().plan(JobSpec(command=("python", "train.py"), processes=2, hosts=2))
@@ -45,10 +45,10 @@ class RayLauncher:
         self._jobs = SupervisedJobs(self.name, folder)
 
     def plan(self, job: JobSpec) -> Plan:
-        """The program that is the driver.
+        """Returns the program of the driver.
 
         Raises:
-            ArgumentError: an unknown option, or a value that Ray does not take.
+            ArgumentError: an unknown option, or a value that Ray does not accept.
         """
         job.check_options(self.name, OPTIONS)
         if job.time_limit_secs is not None:
@@ -59,17 +59,17 @@ class RayLauncher:
         )
 
     def submit(self, plan: Plan) -> str:
-        """Starts the driver.
+        """Starts the driver, and returns the id of the job.
 
         Raises:
-            LaunchError: Ray is not installed here, or its cluster is not reached.
+            LaunchError: Ray is not installed here, or its cluster is not reachable.
         """
         if find_spec("ray") is None or find_spec("ray.train") is None:
             raise LaunchError("Ray is not installed here: pip install 'estimator-launchers[ray]'")
         return self._jobs.submit(plan, (plan.files[0].name,))
 
     def status(self, job_id: str) -> JobStatus:
-        """The last state that the driver wrote. If the driver is gone, the job can be resumed.
+        """Returns the last state that the driver wrote. If the driver is gone, the job can be resumed.
 
         Raises:
             LaunchError: there is no such job.
@@ -77,15 +77,15 @@ class RayLauncher:
         return self._jobs.status(job_id)
 
     def stop(self, job_id: str, grace_secs: float) -> None:
-        """Sends SIGTERM to the driver, which passes it on; waits for the end."""
+        """Sends SIGTERM to the driver, which passes it on, and waits for the end."""
         self._jobs.stop(job_id, grace_secs)
 
     def logs(self, job_id: str, process: int) -> Iterator[str]:
-        """Follows the log of a process, which Ray brings to this machine."""
+        """Follows the log of a process, which Ray sends to this machine."""
         return self._jobs.logs(job_id, process)
 
     def events(self, job_id: str) -> Iterator[str]:
-        """The messages of the driver."""
+        """Yields the messages of the driver."""
         return self._jobs.events(job_id)
 
 
@@ -121,7 +121,7 @@ def _script(job: JobSpec) -> str:
 
 
 def _placement(job: JobSpec) -> str:
-    strict = "" if job.min_processes is not None else "STRICT_"  # fewer nodes may be left
+    strict = "" if job.min_processes is not None else "STRICT_"  # fewer nodes may remain
     if job.hosts == 1:
         return f"{strict}PACK"
     return f"{strict}SPREAD" if job.hosts == job.processes else "SPREAD"

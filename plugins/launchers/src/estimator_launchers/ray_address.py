@@ -1,4 +1,4 @@
-"""Whether anybody listens at the address of a cluster of Ray: `ray.init` itself tries for a quarter of an hour."""
+"""Checks the address of a Ray cluster first, because `ray.init` itself tries for a quarter of an hour."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ import time
 
 
 def reach(address: str, secs: float) -> None:
-    """Returns when somebody listens at `host:port`, and at once for "auto", "local", "ray://..." and "".
+    """Returns when a server listens at `host:port`, and at once for "auto", "local", "ray://..." and "".
 
     Args:
-        address: of the cluster.
-        secs: for how long to try, in seconds.
+        address: the address of the cluster.
+        secs: the longest time to try, in seconds.
 
     Raises:
-        ConnectionError: nobody listens there.
+        ConnectionError: no server listens there.
 
     Example:
         >>> reach("auto", secs=1.0)

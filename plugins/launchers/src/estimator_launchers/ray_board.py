@@ -1,6 +1,6 @@
-"""What the processes of a Ray job tell each other: how they have ended, what they write, who is asked to stop.
+"""The state that the processes of a Ray job share: how they ended, what they write, and which of them must stop.
 
-Plain Python: the driver makes an actor of Ray of it.
+It is plain Python. The driver makes it an actor of Ray.
 """
 
 from __future__ import annotations
@@ -11,19 +11,19 @@ from typing import Literal
 
 from estimator_launchers.outcome import RESUMABLE, can_go_on, in_words, outcome
 
-#: What a process is to do: go on, save and end, or end by force.
+#: The order for a process: continue, save and end, or be killed.
 Order = Literal["go on", "stop", "kill"]
 
 
 class Board:
-    """One attempt at a time; Ray starts the processes of each.
+    """Tracks one attempt at a time. Ray starts the processes of each attempt.
 
     Args:
-        secret: of the run.
-        evaluator: the number of the evaluator; it belongs to every attempt.
-        grace_secs: from the first failure, or the request to stop, to the end by force.
-        max_restarts: how often the evaluator starts again; Ray Train counts the attempts.
-        clock: the time in seconds.
+        secret: the secret of the run.
+        evaluator: the number of the evaluator, which belongs to every attempt.
+        grace_secs: the seconds between the first failure, or the request to stop, and the forced end.
+        max_restarts: the number of restarts of the evaluator. Ray Train counts the attempts.
+        clock: the function that returns the time in seconds.
 
     Example:
         >>> board = Board("secret", evaluator=2, grace_secs=60.0)
@@ -57,11 +57,11 @@ class Board:
         self._lost_at: float | None = None
 
     def secret(self) -> str:
-        """The secret of the run."""
+        """Returns the secret of the run."""
         return self._secret
 
     def begin(self, count: int) -> int:
-        """Begins the next attempt, of so many processes; returns its number, from 0."""
+        """Begins the next attempt with `count` processes. Returns its number, from 0."""
         self._attempt += 1
         self._count, self._ended, self._hosts = count, {}, {}
         if not self._stopping:
@@ -73,12 +73,12 @@ class Board:
         return self._attempt
 
     def placed(self, attempt: int, index: int, host: str) -> None:
-        """Notes on which host a process runs."""
+        """Records on which host a process runs."""
         if attempt == self._attempt:
             self._hosts[index] = host
 
     def ended(self, attempt: int, index: int, status: int) -> None:
-        """Notes how a process has ended."""
+        """Records how a process has ended."""
         if index == self._evaluator:
             self._evaluated = status
             if status and not (self._stopping or self._closing):
@@ -95,7 +95,7 @@ class Board:
                 self._lost_at = self._clock()
 
     def lost(self, index: int, why: str) -> None:
-        """Notes that Ray has lost the worker of a process."""
+        """Records that Ray has lost the worker of a process."""
         self._events.append(f"{self._named(index)} is lost: {why}")
         if self._lost_at is None:
             self._lost_at = self._clock()
@@ -104,17 +104,17 @@ class Board:
         return f"process {index} on {self._hosts[index]}" if index in self._hosts else f"process {index}"
 
     def stop(self) -> None:
-        """Asks all processes to save and end."""
+        """Requests that all processes save and end."""
         if not self._stopping:
             self._stopping, self._kill_at = True, self._clock() + self._grace_secs
 
     def close(self) -> None:
-        """Asks the evaluator to end, because training has failed."""
+        """Requests that the evaluator ends, because training has failed."""
         if not self._closing:
             self._closing, self._kill_at = True, self._clock() + self._grace_secs
 
     def evaluator_again(self) -> bool:
-        """Whether the evaluator, which has just ended, starts again: it was lost, and a restart is left."""
+        """Returns whether the ended evaluator restarts: it was lost, and a restart is left."""
         lost = self._evaluated is not None and self._evaluated != 0 and can_go_on(self._evaluated)
         if not lost or self._stopping or self._closing:
             return False
@@ -129,37 +129,39 @@ class Board:
         return True
 
     def evaluator_failed(self) -> bool:
-        """Whether the evaluator has failed by itself, which ends the job."""
+        """Returns whether the evaluator has failed by itself, which ends the job."""
         return self._evaluator_failed
 
     def order(self, attempt: int, index: int) -> Order:
-        """What a process is to do."""
+        """Returns the order for a process."""
         asked = self._stopping or (self._closing and index == self._evaluator)
         if index != self._evaluator and attempt != self._attempt:
-            return "kill"  # of an attempt that Ray has given up
+            return "kill"  # it belongs to an attempt that Ray has abandoned
         if self._kill_at is not None and self._clock() > self._kill_at and (index != self._evaluator or asked):
             return "kill"
         return "stop" if asked else "go on"
 
     def verdict(self, attempt: int) -> int | None:
-        """0, 75, or the status of a process that failed by itself; None while processes run."""
+        """Returns 0, 75, or the status of a process that failed by itself. None while processes run."""
         if attempt != self._attempt:
             return RESUMABLE
         return outcome(list(self._ended.values())) if len(self._ended) == self._count else None
 
     def may_go_on(self) -> bool:
-        """Whether another attempt may follow an end from which the run can continue."""
+        """Returns whether another attempt may follow an end from which the run can continue."""
         return not self._stopping
 
     def why(self) -> str:
-        """How the processes ended, in words: the evaluator if it failed by itself, or if no other ended badly."""
+        """Returns how the processes ended, in words. Includes the evaluator if it failed by itself, or only it ended
+        badly.
+        """
         told = [f"process {index}: {in_words(status)}" for index, status in self._ended.items() if status]
         if self._evaluated and (self._evaluator_failed or not told):
             told = [f"the evaluator: {in_words(self._evaluated)}", *told]
         return "; ".join(told)
 
     def attempts(self) -> int:
-        """How many attempts have begun."""
+        """Returns the number of attempts that have begun."""
         return self._attempt + 1
 
     def write(self, index: int, lines: list[str]) -> None:
@@ -167,7 +169,7 @@ class Board:
         self._lines.extend((index, line) for line in lines)
 
     def taken(self) -> tuple[list[tuple[int, str]], list[str]]:
-        """The lines of the processes and the events since the last call."""
+        """Returns the lines of the processes and the events since the last call."""
         lines, events = self._lines, self._events
         self._lines, self._events = [], []
         return lines, events

@@ -1,6 +1,6 @@
-"""The driver of a Ray job: hands the processes to Ray Train, and writes what becomes of them into the job's folder."""
+"""The driver of a Ray job: passes the processes to Ray Train, and records their progress in the folder of the job."""
 
-# Ray is absent where types are checked, so its classes are unknown there.
+# Ray is not installed where types are checked, so its classes are unknown there.
 # pyright: reportUnknownParameterType=false, reportUntypedBaseClass=false
 
 from __future__ import annotations
@@ -35,13 +35,15 @@ _REACH_SECS = 10.0
 
 
 class Losses(ray.train.UserCallback):
-    """Tells the board which workers Ray has lost. It runs in the controller of Ray Train."""
+    """Reports to the board which workers Ray has lost. It runs in the controller of Ray Train."""
 
     def __init__(self, board: Any) -> None:
         self._board = board
 
     def after_exception(self, run_context: Any, worker_exceptions: Mapping[int, BaseException]) -> None:
-        """Called by Ray Train after workers have failed; those that end an attempt together are known."""
+        """Reports the lost workers. Ray Train calls it after workers have failed. Workers that end an attempt are not
+        lost.
+        """
         for index, error in sorted(worker_exceptions.items()):
             kind, text = type(error).__name__, str(error)
             if CanGoOnError.__name__ not in kind + text:
@@ -55,24 +57,24 @@ def drive(job: JobSpec, *, cluster: Mapping[str, Any], scaling: ScalingConfig, e
     Args:
         job: the job.
         cluster: arguments of `ray.init`.
-        scaling: how many workers, and what each has.
-        evaluator: what the evaluator has, as options of a task.
+        scaling: the number of workers, and the resources of each.
+        evaluator: the resources of the evaluator, as options of a task.
     """
     folder = JobFolder(Path(sys.argv[1] if len(sys.argv) > 1 else ".").absolute())
     parent = int(sys.argv[2]) if len(sys.argv) > 2 else 0
     try:
         reach(cluster.get("address") or os.environ.get("RAY_ADDRESS", ""), _REACH_SECS)
         ray.init(**cluster, log_to_driver=False, ignore_reinit_error=True)
-    except Exception as error:  # the job does not exist: whoever submits it is told, as of one without a state
+    except Exception as error:  # the job does not exist: without a state file, its submission reports the error
         raise SystemExit(f"Ray does not connect this driver: {_in_words(error)}") from error
     asked = threading.Event()
-    for number in (signal.SIGTERM, signal.SIGINT):  # Ray has set its own
+    for number in (signal.SIGTERM, signal.SIGINT):  # after `ray.init`, which sets handlers of its own
         signal.signal(number, lambda *_: asked.set())
     folder.write(JobStatus(phase="pending"))
     errors: list[Exception] = []
     try:
         ask, training, beside = _started(job, folder, scaling, evaluator, errors)
-    except Exception as error:  # without a state it would look like a driver that is gone, and would be tried for ever
+    except Exception as error:  # without a final state it would be retried without end
         folder.write(JobStatus(phase="failed", why=f"the job cannot be handed to Ray: {_in_words(error)}"))
         raise
     writer = _Writer(folder, ask)
@@ -88,18 +90,18 @@ def drive(job: JobSpec, *, cluster: Mapping[str, Any], scaling: ScalingConfig, e
                 writer.look(asked=asked.is_set())
             status = _with_evaluator(status, beside, ask)
         writer.look(asked=False)
-    except Exception as error:  # the board, or the whole cluster; the processes end with this driver
+    except Exception as error:  # the board or the whole cluster is lost, and the processes end with this driver
         traceback.print_exc()
         why = f"Ray has lost the job: {_in_words(error)}"
         os._exit(folder.write(JobStatus(phase="resumable", restarts=writer.restarts, why=why)).exit_status)
     ray.shutdown()
-    os._exit(folder.write(status).exit_status)  # a thread of Ray may sit in a wait
+    os._exit(folder.write(status).exit_status)  # a thread of Ray may be blocked
 
 
 def _started(
     job: JobSpec, folder: JobFolder, scaling: ScalingConfig, evaluator: Mapping[str, Any], errors: list[Exception]
 ) -> tuple[Ask, threading.Thread, Any]:
-    """Hands the job to Ray: the board, the thread of Ray Train, and the evaluator or None."""
+    """Passes the job to Ray. Returns the board, the thread of Ray Train, and the evaluator or None."""
     here = NodeAffinitySchedulingStrategy(ray.get_runtime_context().get_node_id(), soft=False)
     secret = os.environ.pop(SECRET, "") or new_secret()
     board = (
@@ -134,7 +136,7 @@ def _in_words(error: Exception) -> str:
 
 
 class _Writer:
-    """Writes what the board has into the folder, and passes on the request to stop."""
+    """Writes the lines and events of the board to the folder, and passes on the request to stop."""
 
     def __init__(self, folder: JobFolder, ask: Ask) -> None:
         self._folder, self._ask = folder, ask
@@ -143,7 +145,7 @@ class _Writer:
 
     @property
     def restarts(self) -> int:
-        """How often all processes have started again."""
+        """The number of restarts of all processes."""
         return max(0, self._attempts - 1)
 
     def look(self, *, asked: bool) -> None:

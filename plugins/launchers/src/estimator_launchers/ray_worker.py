@@ -1,4 +1,4 @@
-"""What a worker of Ray Train does: it runs one process of the job, and passes on how it ends."""
+"""A worker of Ray Train: it runs one process of the job, and passes on how it ends."""
 
 from __future__ import annotations
 
@@ -28,19 +28,19 @@ _READ_SECS = 10.0
 
 
 class CanGoOnError(EstimatorError):
-    """An attempt has ended so that the run can continue. All workers raise it, and Ray Train starts them again."""
+    """An attempt has ended, and the run can continue. All workers raise it, so that Ray Train restarts them."""
 
 
 class Ask(Protocol):
     """Calls a method of the board, which is an actor, and waits for its answer."""
 
     def __call__(self, method: str, /, *arguments: Any) -> Any:
-        """The answer."""
+        """Returns the answer."""
         ...
 
 
 def asking(board: Any) -> Ask:
-    """Calls of an actor's methods by name."""
+    """Returns a function that calls the methods of an actor by name."""
 
     def ask(method: str, /, *arguments: Any) -> Any:
         return ray.get(getattr(board, method).remote(*arguments))
@@ -49,7 +49,7 @@ def asking(board: Any) -> Ask:
 
 
 def train_process(told: Mapping[str, Any]) -> None:
-    """The training function of Ray Train: one process of an attempt.
+    """Runs one process of an attempt, as the training function of Ray Train.
 
     Args:
         told: "job" as JSON, the actor "board", the working "folder", and "run_id".
@@ -77,7 +77,7 @@ def train_process(told: Mapping[str, Any]) -> None:
 
 
 def evaluate_process(told: Mapping[str, Any]) -> int:
-    """The evaluator, beside all attempts, started again where it is lost; returns its last exit status."""
+    """Runs the evaluator during all attempts, and restarts it if it is lost. Returns its last exit status."""
     job = JobSpec.from_json(told["job"])
     ask = asking(told["board"])
     while True:
@@ -98,12 +98,12 @@ def _run(job: JobSpec, told: Mapping[str, Any], ask: Ask, index: int, attempt: i
     child = subprocess.Popen(
         [sys.executable, "-m", "estimator_launchers.leash", str(job.grace_secs), *job.command],
         env={**os.environ, **job.env, **run, **env},
-        # Of the submission, where this node has it; else the folder that Ray has prepared.
+        # The folder of the submission, if this node has it. Otherwise the folder that Ray has prepared.
         cwd=folder if Path(folder).is_dir() else None,
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
-        start_new_session=True,  # Ray may kill the group of its worker; the leash is what ends the command
+        start_new_session=True,  # Ray may kill the group of its worker, but only the leash may end the command
     )
     assert child.stdout is not None
     assert child.stdin is not None
@@ -111,18 +111,18 @@ def _run(job: JobSpec, told: Mapping[str, Any], ask: Ask, index: int, attempt: i
     reader = threading.Thread(target=_pass_on, args=passed_on, daemon=True)
     reader.start()
     status = _watched(child, lambda: ask("order", attempt, index))
-    reader.join(timeout=_READ_SECS)  # who has left the session of the command may hold the pipe
+    reader.join(timeout=_READ_SECS)  # a process outside of the session may keep the pipe open
     return status
 
 
 def _watched(child: subprocess.Popen[bytes], order: Callable[[], Order]) -> int:
-    """Carries out the orders until the process ends; returns its status."""
+    """Executes the orders until the process ends. Returns its status."""
     asked = False
     assert child.stdin is not None
     while child.poll() is None:
         now = order()
         if now == "kill":
-            child.stdin.close()  # the leash kills the command
+            child.stdin.close()  # the leash then kills the command
             return child.wait()
         if now == "stop" and not asked:
             asked = True
@@ -132,7 +132,7 @@ def _watched(child: subprocess.Popen[bytes], order: Callable[[], Order]) -> int:
 
 
 def _pass_on(stream: IO[bytes], write: Callable[[list[str]], Any]) -> None:
-    """The lines of a process, as many at a time as there are."""
+    """Passes on the lines of a process, as many at a time as are available."""
     rest = b""
     while data := os.read(stream.fileno(), 1 << 16):
         *lines, rest = (rest + data).split(b"\n")

@@ -1,4 +1,4 @@
-"""Whether the processes of a run reach each other: process 0 listens at its port for a while, and the others come."""
+"""Checks whether the processes of a run reach each other: process 0 listens at its port, and the others connect."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from collections.abc import Mapping
 
 from estimator_core import Processes
 
-#: What the answer begins with where all is well.
+#: The first words of answers that report no problem.
 WELL = ("yes", "nobody")
 _PAUSE_SECS = 0.1
 _BIND = "JAX_COORDINATOR_BIND_ADDRESS"
-#: jax's ports for jobs of Slurm: so many, up to the highest.
+#: The ports of jax for Slurm jobs: their number, and the highest.
 _PORTS, _HIGHEST = 2**12, 2**16 - 1
 
 
 def address_of(group: Processes, environ: Mapping[str, str]) -> str:
-    """Where process 0 listens; "" where only jax knows it, once it connects.
+    """Returns the address of process 0. "" if only jax knows it, once it connects.
 
     Example:
         >>> told = {"SLURM_JOB_ID": "7", "SLURM_STEP_NODELIST": "gpu[07-09,12],cpu1"}
@@ -35,12 +35,12 @@ def address_of(group: Processes, environ: Mapping[str, str]) -> str:
 
 
 def reached(group: Processes | None, environ: Mapping[str, str], seconds: float) -> str:
-    """What this process reaches, in words that begin with "yes", "no" or "nobody".
+    """Returns what this process reaches, in words that begin with "yes", "no" or "nobody".
 
     Args:
-        group: its run; None: it is alone.
+        group: the processes of the run. None: this process is alone.
         environ: the environment.
-        seconds: how long processes wait for each other.
+        seconds: the seconds that processes wait for each other.
     """
     if group is None:
         return "nobody to reach"
@@ -89,7 +89,7 @@ def _server(place: str) -> socket.socket:
 
 
 def _wait(server: socket.socket, count: int, deadline: float) -> list[int]:
-    """The processes that have not come."""
+    """Returns the processes that did not connect."""
     missing = set(range(1, count))
     while missing and (left := deadline - time.monotonic()) > 0:
         server.settimeout(left)

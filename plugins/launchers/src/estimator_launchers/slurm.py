@@ -1,4 +1,4 @@
-"""The launcher of Slurm: a batch script that starts the processes by srun, and requeues it if it can continue."""
+"""The launcher of Slurm: a batch script that starts the processes with srun, and requeues itself if it can continue."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from estimator_launchers.following import Kept, follow_file
 from estimator_launchers.outcome import in_words
 from estimator_launchers.slurm_notes import told
 
-#: Options of sbatch that a site may ask for.
+#: The options of a job that are passed to sbatch, with their descriptions.
 OPTIONS: Final[Mapping[str, str]] = {
     "account": "who pays",
     "array": "independent runs, for example 0-7: each gets SLURM_ARRAY_TASK_ID",
@@ -35,21 +35,21 @@ OPTIONS: Final[Mapping[str, str]] = {
     "qos": "quality of service",
     "reservation": "a reservation",
 }
-#: Between two questions to the controller about one job, which several threads follow; and between two looks at notes.
+#: The seconds between two queries about one job, which several threads follow, and between two looks at the notes.
 _ASK_SECS, _LOOK_SECS = 2.0, 0.5
 #: The longest time until a requeued job is in the queue again.
 _REQUEUE_SECS = 60.0
-#: What commands of Slurm write when the controller does not answer.
+#: The messages of Slurm commands if the controller does not answer.
 _AWAY = ("Unable to contact", "timed out", "Connection refused")
 _RUNNING = ("RUNNING", "COMPLETING", "SUSPENDED", "STOPPED", "SIGNALING", "STAGE_OUT")
 
 
 class SlurmLauncher:
-    """Submits batch jobs; jax finds the processes through Slurm's own variables.
+    """Submits batch jobs. jax finds the processes through the variables of Slurm.
 
     Args:
-        folder: the folder for logs and secrets of jobs, on a file system that all nodes share; None:
-            `estimator-jobs` in the working directory.
+        folder: the folder for logs and secrets of jobs, on a file system that all nodes share. None: `estimator-jobs`
+            in the working directory.
 
     Example:
         >>> plan = SlurmLauncher("/shared/jobs").plan(JobSpec(command=("python", "train.py"), processes=4, hosts=2))
@@ -62,13 +62,13 @@ class SlurmLauncher:
     def __init__(self, folder: str | None = None) -> None:
         self._folder = Path.cwd() / "estimator-jobs" if folder is None else Path(folder).absolute()
         self._asked = Kept(self._ask_states, _ASK_SECS)
-        self._known = set[str]()  # jobs that are there: submitted here, or told by the controller
+        self._known = set[str]()  # jobs that exist: submitted here, or reported by the controller
 
     def plan(self, job: JobSpec) -> Plan:
-        """The batch script.
+        """Returns the batch script.
 
         Raises:
-            ArgumentError: an option that is not passed to sbatch, an image, or min_processes.
+            ArgumentError: the job has an unknown option, an image, or min_processes.
         """
         job.check_options(self.name, OPTIONS)
         job.check_whole(self.name)
@@ -81,7 +81,7 @@ class SlurmLauncher:
         return Plan(launcher=self.name, job=job, files=(file,), commands=(("sbatch", "--parsable", file.name),))
 
     def submit(self, plan: Plan) -> str:
-        """Passes the script to sbatch.
+        """Passes the script to sbatch, and returns the id of the job.
 
         Raises:
             LaunchError: sbatch is missing, or refuses the script.
@@ -93,7 +93,7 @@ class SlurmLauncher:
         return job_id
 
     def status(self, job_id: str) -> JobStatus:
-        """The state in the queue, or the state that the script wrote when it ended.
+        """Returns the state in the queue, or the state that the script wrote when it ended.
 
         Raises:
             LaunchError: there is no such job.
@@ -140,10 +140,10 @@ class SlurmLauncher:
         return follow_file(self._folder / job_id / f"{process}.log", lambda: self.status(job_id).ended)
 
     def events(self, job_id: str) -> Iterator[str]:
-        """Who has ended or is lost, on which node and how; and how long it took to start again."""
+        """Yields which processes have ended or are lost, on which node and how, and the time until the restart."""
         said: set[str] = set()
         while True:
-            last = self.status(job_id).ended  # asked first, so that everything noted before the end is told
+            last = self.status(job_id).ended  # queried first, so that everything before the end is reported
             for folder in self._folders(job_id):
                 run = "" if folder.name == job_id else f"{folder.name}: "
                 for key, line in told(folder):
@@ -162,13 +162,13 @@ class SlurmLauncher:
         if done.returncode != 0 and "Invalid job id" not in done.stderr:
             if job_id not in self._known and not self._folders(job_id):
                 raise LaunchError(f"squeue gets no answer about a job {job_id!r}: {done.stderr.strip()}")
-            return ["RUNNING"]  # the controller is busy: nothing is known to have ended
+            return ["RUNNING"]  # the controller is busy, so the job counts as running
         states = done.stdout.split()
         self._known.update([job_id] if states else [])
         return states
 
     def _folders(self, job_id: str) -> list[Path]:
-        """The folder of the job, or of each run of an array."""
+        """Returns the folder of the job, or of each run of an array."""
         own = self._folder / job_id
         return [own] if own.is_dir() else sorted(self._folder.glob(f"{job_id}_*"))
 
@@ -219,7 +219,7 @@ def _slurm(*command: str, given: str | None = None, check: bool = True) -> str:
 
 
 def _just_requeued(folder: Path) -> bool:
-    """Between the end of an attempt and its place in the queue, Slurm calls a job cancelled."""
+    """Returns whether the job was just requeued. Slurm reports it as cancelled until it is in the queue again."""
     mark = folder / "requeued"
     return mark.exists() and time.time() - mark.stat().st_mtime < _REQUEUE_SECS
 

@@ -1,4 +1,4 @@
-"""What the batch script of a job and its processes note in the folder of the job, told in lines."""
+"""Reports the notes that the batch script of a job and its processes write to the folder of the job, in lines."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 from estimator_launchers.outcome import RESUMABLE, in_words
 
-#: Who ends so does it because of others: only the first of an attempt is named.
+#: The statuses of processes that end because of others. Only the first such end of an attempt is reported.
 _FOLLOWS = (0, RESUMABLE, 134)
 
 
@@ -22,10 +22,10 @@ class _End:
 
 
 def told(folder: Path) -> Iterator[tuple[str, str]]:
-    """What can be said of a job so far: each line after a key that stays its own.
+    """Yields the known events of a job, each line after a key that does not change.
 
-    Args:
-        folder: of the job. `began/A` says when attempt A began, and of how many processes; `placed/A.P` on which node
+    folder: the folder of the job. `began/A` has the start of attempt A and the number of its processes. `placed/A.P`
+    has the node of process P. `ended/A.P` has the time and the status of its end.
             process P runs; `ended/A.P` when and how it ended.
 
     Example:
@@ -35,7 +35,7 @@ def told(folder: Path) -> Iterator[tuple[str, str]]:
     attempts = sorted(int(path.name) for path in (folder / "began").glob("[0-9]*"))
     for attempt in attempts:
         began = _words(folder / "began" / str(attempt))
-        if not began:  # it is being written
+        if not began:  # the note is incomplete
             return
         count, before = int(began[1]), attempt - 1
         if before in attempts:
@@ -47,7 +47,7 @@ def told(folder: Path) -> Iterator[tuple[str, str]]:
 
 
 def _failures(folder: Path, attempt: int, count: int) -> Iterator[tuple[str, str]]:
-    """Processes that ended badly: the first, and all that do not end so because of others."""
+    """Yields the processes that ended badly: the first one, and all that did not end because of others."""
     bad = [end for end in sorted(_ends(folder, attempt), key=lambda end: end.when) if end.status]
     for end in bad:
         if end is bad[0] or end.status not in _FOLLOWS:
@@ -56,7 +56,7 @@ def _failures(folder: Path, attempt: int, count: int) -> Iterator[tuple[str, str
 
 
 def _losses(folder: Path, attempt: int, count: int) -> Iterator[tuple[str, str]]:
-    """Processes of an earlier attempt that left no word: their node is lost."""
+    """Yields the processes of an earlier attempt without a note of their end. Their node is lost."""
     ended = {end.place for end in _ends(folder, attempt)}
     for path in sorted((folder / "placed").glob(f"{attempt}.*")):
         place = int(path.name.partition(".")[2])
@@ -77,6 +77,6 @@ def _named(folder: Path, attempt: int, place: int, count: int) -> str:
 
 
 def _words(path: Path) -> list[str]:
-    """The words of a note; none while it is being written."""
+    """Returns the words of a note, or none while it is incomplete."""
     text = path.read_text() if path.is_file() else ""
     return text.split() if text.endswith("\n") else []

@@ -1,4 +1,4 @@
-"""Processes of this machine that train together, watched and started again: `python -m estimator_launchers.supervise`.
+"""Watches and restarts processes of this machine that train together: `python -m estimator_launchers.supervise`.
 
 The folder of the job holds `job.json`, `state.json` and a log for each process. The secret of the run arrives in the
 environment, and is passed on in it.
@@ -28,9 +28,9 @@ class Group:
     """The children of one attempt, in the order in which they end.
 
     Args:
-        children: by number.
-        grace_secs: from the first failure, or the request to end, to the end by force.
-        say: takes a message for the user.
+        children: the processes by number.
+        grace_secs: the seconds between the first failure, or the request to end, and the forced end.
+        say: the function that receives a message for the user.
         evaluator: the number of the evaluator, if it is the child.
     """
 
@@ -53,12 +53,14 @@ class Group:
 
     @property
     def lost(self) -> list[int]:
-        """Those that somebody has killed, or that were frozen; not those that jax aborts, or that are asked to stop."""
+        """The children that were killed from outside or after the grace, but not those that jax aborts or that were
+        stopped.
+        """
         kept = (signal.SIGABRT, signal.SIGTERM, signal.SIGINT)
         return [index for index, code in self.ended if code < 0 and -code not in kept]
 
     def poll(self, now: float) -> None:
-        """Notes the children that ended. Ends the others by force when the grace after a failure is over."""
+        """Records the children that ended. Kills the others when the grace after a failure is over."""
         seen = {index for index, _ in self.ended}
         for index, child in self._children.items():
             if index not in seen and (status := child.poll()) is not None:
@@ -76,13 +78,13 @@ class Group:
                 child.kill()
 
     def ask_to_end(self, now: float) -> None:
-        """Sends SIGTERM to all. A frozen child is ended by force after the grace."""
+        """Sends SIGTERM to all children. A frozen child is killed after the grace."""
         for _, child in self._alive():
             child.terminate()
         self._kill_at = now + self._grace_secs
 
     def kill(self) -> None:
-        """Ends all by force at once."""
+        """Kills all children at once."""
         for _, child in self._alive():
             child.kill()
 
@@ -100,7 +102,7 @@ class Supervisor:
 
     Args:
         folder: the folder of the job.
-        parent: the process with which the job ends; 0: none.
+        parent: the process with which the job ends. 0: none.
     """
 
     def __init__(self, folder: Path, parent: int = 0) -> None:
@@ -133,14 +135,16 @@ class Supervisor:
         return self._folder.write(JobStatus(phase=phase, restarts=self._restarts, why=self._why(trainers)))
 
     def _why(self, trainers: Group) -> str:
-        """How the processes ended, in words: the evaluator if it failed by itself, or if no other ended badly."""
+        """Returns how the processes ended, in words. Includes the evaluator if it failed by itself, or only it ended
+        badly.
+        """
         words = [f"process {index}: {in_words(code)}" for index, code in trainers.ended if code]
         if self._evaluator is not None and (self._evaluator_failed or not words):
             words = [f"the evaluator: {in_words(code)}" for _, code in self._evaluator.ended if code] + words
         return "; ".join(words)
 
     def _next(self, trainers: Group) -> str:
-        """Sets how many processes the next attempt has; returns what is said of it."""
+        """Sets the number of processes of the next attempt, and returns the message about it."""
         before, lost = self._count, sorted(trainers.lost)
         enough = self._job.min_processes is not None and before - len(lost) >= self._job.min_processes
         self._count = before - len(lost) if enough else self._job.processes
@@ -170,7 +174,7 @@ class Supervisor:
             time.sleep(_POLL_SECS)
 
     def _look_at(self, evaluator: Group, now: float) -> bool:
-        """Whether the evaluator has just failed by itself. One that is lost starts again; those that train continue."""
+        """Returns whether the evaluator just failed by itself. A lost evaluator restarts, and training continues."""
         if not evaluator.running:
             return False
         evaluator.poll(now)
@@ -193,7 +197,7 @@ class Supervisor:
         return False
 
     def _end_of_evaluator(self, status: int) -> int:
-        """The final status. The evaluator ends by itself after training; after a failure it is asked to end."""
+        """Returns the final status. The evaluator ends by itself after training, and on request after a failure."""
         if self._evaluator is None:
             return status
         if status != 0 and not self._asked:
@@ -240,7 +244,7 @@ class Supervisor:
 
 
 def free_port(host: str = "127.0.0.1") -> int:
-    """A free port of this machine, at the address of a host; "": at every one."""
+    """Returns a free port of this machine, at the address of a host. "" means all addresses."""
     with socket.create_server((host, 0)) as server:
         return server.getsockname()[1]
 

@@ -187,7 +187,7 @@ class TrackerHook(Hook):
         try:
             for name, path in _record_files(run.model_dir):
                 self._tracker.keep(name, path.read_text(encoding="utf-8"))
-        except Exception as error:  # of any type: a failed copy of the record must not end the run
+        except Exception as error:  # whatever it is, the run must not end because of it
             _log.warning(
                 "%s did not take the record of the run (%s: %s).", self._tracker.name, type(error).__name__, error
             )

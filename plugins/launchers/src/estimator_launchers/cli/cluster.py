@@ -1,7 +1,7 @@
 """Say which process of which run this one believes to be, why, and what it reaches.
 
-Reads the environment only. With `--reach`, in all processes at once, process 0 listens and the others come to it;
-who does not is named. `--devices` lets jax look for its devices, and connects to nobody.
+Reads only the environment. With `--reach`, run it in all processes at once: process 0 listens, the others connect to
+it, and a process that does not connect is named. `--devices` lets jax list its devices, and makes no connection.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Prints what this process knows; returns 1 if processes do not reach each other."""
+    """Prints what this process knows. Returns 1 if processes do not reach each other."""
     from estimator_core.config import RunConfig
     from estimator_launchers.reaching import WELL, reached
 
