@@ -1,6 +1,6 @@
 """Several processes for estimator-core, over jax's coordination service.
 
-Public names are imported when they are used: the plugin is imported at start-up of every program.
+Public names are imported when they are used, because every program imports the plugin at its start.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Connecting this process with the others of its run."""
+"""Connects this process with the other processes of its run."""
 
 from __future__ import annotations
 
@@ -27,23 +27,25 @@ from estimator_core.coordinator import Coordinator, Lost
 from estimator_core.errors import BackendUnavailableError, ProcessLostError
 
 _log = logging.getLogger("estimator_cluster")
-#: Two of these and the part of `heartbeat_secs` after which process 0 counts as silent are less than the whole.
+#: The grace time without process 0, as a part of `heartbeat_secs`. Twice this part plus the part after which process 0
+#: counts as silent is less than 1, so that this process ends before jax aborts it.
 _GRACE_WITHOUT_SERVICE = 0.05
-#: So many `heartbeat_secs` after the roll, a process that jax has not connected is gone.
+#: The number of `heartbeat_secs` after the roll call after which a process that jax has not connected counts as gone.
 _ROLL_HEARTBEATS = 3
-#: The coordinator of this process; jax connects once.
+#: The coordinator of this process. The list has at most one element, because jax connects once.
 _CONNECTED: list[JaxCoordinator] = []
 
 
 def connect(processes: Processes | None, options: Mapping[str, Any]) -> Coordinator:
-    """Connects this process with the others of its run; once in the life of the process.
+    """Connects this process with the other processes of its run, once in the life of the process.
 
     Args:
-        processes: of the run; None: those that the program, or a backend for its pod, has connected itself.
-        options: of this plugin.
+        processes: the processes of the run. None: those that the program, or a backend for its pod, has already
+            connected.
+        options: the options of this plugin.
 
     Raises:
-        BackendUnavailableError: some of them are not there, or belong to another run; says which.
+        BackendUnavailableError: some processes are missing, or belong to another run. The message names them.
     """
     owned = not jax.distributed.is_initialized()
     if _CONNECTED:
@@ -55,7 +57,8 @@ def connect(processes: Processes | None, options: Mapping[str, Any]) -> Coordina
         found = service.Service()
         coordinator = coordinator_of(found, *found.place(), owned=owned, **options)
         _CONNECTED.append(coordinator)
-        # jax waits for the devices of each process in C++, for ever: the coordinator notices meanwhile who dies.
+        # jax waits without limit in C++ for the devices of each process. The coordinator meanwhile notices lost
+        # processes.
         together = jax.process_index(), jax.process_count()
         if together != (coordinator.index, coordinator.count):
             raise BackendUnavailableError(
@@ -78,34 +81,34 @@ def _numbers(processes: Processes) -> tuple[int, int, str, str]:
 def coordinator_of(
     store: Store, index: int, count: int, *, heartbeat_secs: float, grace_secs: float, start_secs: float, owned: bool
 ) -> JaxCoordinator:
-    """The coordinator of processes that see one store.
+    """Returns the coordinator of processes that share one store.
 
     Args:
-        store: that all of them see.
-        index: this process.
-        count: how many there are.
-        heartbeat_secs: silence after which a process counts as lost.
-        grace_secs: what a process has to end in when another one is lost.
-        start_secs: how long the processes wait for each other to say who they are.
-        owned: whether this package has connected jax, and disconnects it.
+        store: the store that all processes see.
+        index: the index of this process.
+        count: the number of processes.
+        heartbeat_secs: the seconds of silence after which a process counts as lost.
+        grace_secs: the seconds that a process has to end after another one is lost.
+        start_secs: the seconds that the processes wait for each other to introduce themselves.
+        owned: whether this package has connected jax, and has to disconnect it.
 
     Raises:
-        BackendUnavailableError: they are not of one run.
-        ProcessLostError: one of them is gone.
+        BackendUnavailableError: the processes do not belong to one run.
+        ProcessLostError: a process is lost.
     """
     identity = identity_of(os.environ)
     sealed = SealedStore(store, identity.secret)
-    who = ["it had just connected"] * count  # until each has introduced itself
+    who = ["it had just connected"] * count  # until each process has introduced itself
     noticed, failed = threading.Event(), threading.Event()
 
     def on_lost(lost: Lost) -> None:
         describe_at_once(lost, count)
-        # Without process 0 jax aborts at the end of `heartbeat_secs`, and then the status says nothing.
+        # Without process 0 jax aborts this process at the end of `heartbeat_secs`, and the exit status has no meaning.
         seconds = grace_secs if lost.index else min(grace_secs, _GRACE_WITHOUT_SERVICE * heartbeat_secs)
         threading.Thread(target=end_if_stuck, args=(seconds,), name="process-lost", daemon=True).start()
 
     def end_if_stuck(seconds: float) -> None:
-        """A thread: the main one may wait in a collective for ever, or leave too slowly."""
+        """Ends the process from a thread, because the main thread may wait in a collective or may end too slowly."""
         if noticed.wait(seconds):
             time.sleep(seconds)
         else:
@@ -130,7 +133,7 @@ def coordinator_of(
         on_news=noticed.set,
         on_close=lambda: leave(watch, index, count, owned=owned),
     )
-    # Before jax's own, which would wait minutes for a process that is gone.
+    # Runs before the exit handler of jax, which would wait minutes for a lost process.
     atexit.register(at_exit)
     try:
         _introduce(coordinator, sealed, identity, who, timeout=start_secs)
@@ -145,14 +148,14 @@ def _place(processes: Processes) -> str:
 
 
 def _start(processes: Processes, heartbeat_secs: int, start_secs: int) -> None:
-    """Connects to jax's service. It waits in C++, where no signal is heard, and aborts when not all have come: so it
-    runs in a thread, and this one looks at the clock.
+    """Connects to the service of jax. jax waits in C++, where no signal arrives, and aborts if a process is missing. It
+    therefore runs in a thread, and this thread watches the time.
     """
     deadline = time.monotonic() + start_secs
     mutual_tls = service.mutual_tls(os.environ)
-    if processes.coordinator:  # else jax finds it, and only jax knows who has come
+    if processes.coordinator:  # otherwise jax finds the address, and only jax knows which processes are there
         _call_the_roll(processes, start_secs, mutual_tls=mutual_tls)
-        if not mutual_tls:  # all are there, and nothing else can keep one away for long
+        if not mutual_tls:  # all processes are there, and nothing else delays them for long
             start_secs = min(start_secs, _ROLL_HEARTBEATS * heartbeat_secs)
             deadline = time.monotonic() + start_secs
     errors: list[Exception] = []
@@ -188,7 +191,7 @@ def _start(processes: Processes, heartbeat_secs: int, start_secs: int) -> None:
 
 
 def _end_unconnected(processes: Processes, seconds: float) -> NoReturn:
-    """Ends this process after the roll, because another one is gone before jax knew of it."""
+    """Ends this process after the roll call, because another one was lost before jax had connected it."""
     text = (
         f"estimator: All of {processes.count} processes have come to {_place(processes)}, but jax has not connected "
         f"them within {seconds:g} s, so one of them is gone. Process {processes.index} ends now; start all of them "
@@ -200,7 +203,7 @@ def _end_unconnected(processes: Processes, seconds: float) -> NoReturn:
 
 
 def _call_the_roll(processes: Processes, seconds: float, *, mutual_tls: bool) -> None:
-    """Returns when all processes have come to the port of process 0, which is free again."""
+    """Returns when all processes have connected to the port of process 0. The port is free again afterwards."""
     identity = identity_of(os.environ)
     call = RollCall(
         index=processes.index,
@@ -221,11 +224,11 @@ def _call_the_roll(processes: Processes, seconds: float, *, mutual_tls: bool) ->
 def _introduce(
     coordinator: JaxCoordinator, store: SealedStore, identity: Identity, who: list[str], *, timeout: float
 ) -> None:
-    """Notes who the processes are: each says so, and sees that all are of one run.
+    """Records who the processes are. Each process introduces itself, and checks that all belong to one run.
 
     Raises:
-        BackendUnavailableError: they are not, or some have another secret.
-        ProcessLostError: one of them is gone.
+        BackendUnavailableError: the processes belong to different runs, or have different secrets.
+        ProcessLostError: a process is lost.
     """
     index, count = coordinator.index, coordinator.count
     store.put(f"est/hello/{index}", json.dumps([index, identity.run, identity.attempt, identity.who]))

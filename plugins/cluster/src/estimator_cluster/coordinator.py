@@ -16,26 +16,27 @@ from estimator_core.coordinator import Lost
 from estimator_core.errors import ProcessLostError
 
 _Answer = TypeVar("_Answer")
-#: Between two polls for a value, in seconds: ever longer, so that a long wait costs the service nothing.
+#: The first and the longest pause between two polls for a value, in seconds. The pauses grow, so that a long wait costs
+#: the service little.
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.0005, 0.2
 
 
 class JaxCoordinator:
-    """Several processes that agree over a store. Process 0 collects their values, and writes the answer for all.
+    """Lets several processes agree over a store. Process 0 collects their values, and writes the answer for all.
 
-    So an agreement takes two requests of every process, and one more request for each of the others in process 0. No
-    batch needs one. Keys are `<base>/topics/<topic>/<serial>/<process>`; process 0 removes those of a serial when all
-    have come to the next.
+    An agreement takes two requests of every process, and process 0 makes one more request for each other process. No
+    batch needs an agreement. Keys are `<base>/topics/<topic>/<serial>/<process>`. Process 0 removes the keys of a
+    serial when all processes have reached the next one.
 
     Args:
-        store: of the run.
-        base: where its keys are.
-        index: this process.
-        count: how many there are.
-        watch: knows which processes are lost.
-        on_fail: called when this process fails.
-        on_close: leaves the others.
-        on_news: called when this process hears that another one is lost.
+        store: the store of the run.
+        base: the prefix of its keys.
+        index: the index of this process.
+        count: the number of processes.
+        watch: the watch that knows which processes are lost.
+        on_fail: the function to call when this process fails.
+        on_close: the function that leaves the other processes.
+        on_news: the function to call when this process learns that another one is lost.
     """
 
     def __init__(
@@ -58,15 +59,15 @@ class JaxCoordinator:
         self._closed = False
 
     def agree(self, topic: str, value: str, timeout: float) -> list[str]:
-        """The values of all processes, in their order; waits for all.
+        """Returns the values of all processes, in their order. Waits for all.
 
         Raises:
-            ProcessLostError: a process is lost, or has not come in time; says which.
+            ProcessLostError: a process is lost, or did not arrive in time. The message names it.
         """
         return self._exchanged(topic, value, list, timeout)
 
     def tell(self, topic: str, value: str | None, timeout: float) -> str:
-        """The value of process 0; waits for all.
+        """Returns the value of process 0. Waits for all.
 
         Raises:
             ProcessLostError: as `agree`.
@@ -74,7 +75,7 @@ class JaxCoordinator:
         return self._exchanged(topic, (value or "") if self.index == 0 else "", lambda values: values[0], timeout)
 
     def barrier(self, topic: str, timeout: float) -> None:
-        """Returns when all processes have come.
+        """Returns when all processes have called it.
 
         Raises:
             ProcessLostError: as `agree`.
@@ -82,19 +83,19 @@ class JaxCoordinator:
         self._exchanged(topic, "", lambda values: "", timeout)
 
     def fail(self, error: BaseException) -> None:
-        """Tells the others that this process ends with an error."""
+        """Tells the other processes that this process ends with an error."""
         first = str(error).strip().split("\n")[0][:300]
         self._watch.tell("lost", self.index, f"it failed: {type(error).__name__}: {first}")
         self._on_fail()
 
     def lost(self) -> Lost | None:
-        """The lost process; a process that reads one here must end, and has a limited time for that."""
+        """Returns the lost process, or None. A process that learns of a loss must end within the grace time."""
         if self._watch.lost is not None:
             self._on_news()
         return self._watch.lost
 
     def close(self) -> None:
-        """Leaves the others; process 0 waits until they have left."""
+        """Leaves the other processes. Process 0 waits until they have left."""
         if not self._closed:
             self._closed = True
             self._on_close()
@@ -122,7 +123,7 @@ class JaxCoordinator:
         return said
 
     def _await(self, place: str, name: str, topic: str, deadline: float, timeout: float) -> str:
-        """The value of a process, or the answer of process 0 for all."""
+        """Waits for the value of a process, or for the answer of process 0 for all, and returns it."""
         pause = _FIRST_PAUSE
         while (found := self._store.first(f"{place}/{name}")) is None:
             if self._watch.lost is not None:

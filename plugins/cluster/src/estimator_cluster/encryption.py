@@ -1,4 +1,4 @@
-"""Mutual TLS of jax's service: whether it is asked for, and whether it can be had, before anybody connects."""
+"""Checks before any connection whether mutual TLS of jax's service is requested, and whether it is available."""
 
 from __future__ import annotations
 
@@ -7,23 +7,23 @@ from collections.abc import Mapping
 
 from estimator_core.errors import BackendUnavailableError
 
-#: The settings of jax without which there is no mutual TLS. A variable of the same name in capitals sets each.
+#: The settings of jax that mutual TLS requires. Each can be set by a variable of the same name in capitals.
 NEEDED = ("jax_mtls_cert_file", "jax_mtls_key_file", "jax_mtls_ca_file")
-#: Settings that have no meaning without them.
+#: Settings that have no meaning without the required ones.
 PREFIX, REQUIRED = "jax_mtls_peer_uri_prefix", "jax_distributed_verify_secure_credentials"
 _OFF = ("", "0", "false", "f", "no", "n", "off")
 
 
 def uses_mutual_tls(environ: Mapping[str, str], settings: Mapping[str, object], version: str) -> bool:
-    """Whether the processes of a run prove who they are by certificates.
+    """Returns whether the processes of a run identify themselves by certificates.
 
     Args:
-        environ: of this process.
-        settings: of jax; a jax that has no mutual TLS lacks those that ask for it.
-        version: of jax, for messages.
+        environ: the environment of this process.
+        settings: the settings of jax. A jax without mutual TLS lacks the settings for it.
+        version: the version of jax, for messages.
 
     Raises:
-        BackendUnavailableError: it is asked for, and the processes would connect without it, or not at all.
+        BackendUnavailableError: mutual TLS is requested, but the processes would connect without it, or not at all.
 
     Example:
         >>> uses_mutual_tls({}, {"jax_mtls_cert_file": None}, "0.12.0")
@@ -56,14 +56,14 @@ def uses_mutual_tls(environ: Mapping[str, str], settings: Mapping[str, object], 
 
 
 def _load(certificate: str, key: str, authority: str) -> None:
-    """Loads the files as a server would. With a damaged one, jax would wait for the other processes."""
+    """Loads the files like a server. With a damaged file, jax would wait for the other processes."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     try:
         context.load_verify_locations(authority)
     except OSError as error:
         raise BackendUnavailableError(f"JAX_MTLS_CA_FILE={authority} cannot be used: {error}.") from error
     try:
-        context.load_cert_chain(certificate, key, password=lambda: "")  # one with a password is not asked for it
+        context.load_cert_chain(certificate, key, password=lambda: "")  # raises instead of a prompt
     except OSError as error:
         raise BackendUnavailableError(
             f"JAX_MTLS_CERT_FILE={certificate} with JAX_MTLS_KEY_FILE={key} cannot be used: {error}."

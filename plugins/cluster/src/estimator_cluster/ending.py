@@ -1,4 +1,4 @@
-"""The end of a process: others leave first, process 0, which holds the service, last."""
+"""Ends a process. Process 0, which holds the service, leaves last."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ from estimator_cluster.watch import Watch
 from estimator_core.coordinator import Lost
 
 _log = logging.getLogger("estimator_cluster")
-#: Exit status after another process was lost: start all of them again to continue (EX_TEMPFAIL).
+#: The exit status after another process was lost (EX_TEMPFAIL). A restart of all processes continues the run.
 RESUMABLE_EXIT_STATUS = 75
-#: How long process 0 waits at its end for others that are alive and have not ended.
+#: The seconds that process 0 waits at its end for processes that are alive and have not ended.
 _LINGER_SECS = 300.0
 _WARN_SECS = 30.0
 
 
 def leave(watch: Watch, index: int, count: int, *, owned: bool) -> None:
-    """The clean end: says that this process is done; process 0 waits until the others have left.
+    """Ends cleanly: reports that this process is done. Process 0 waits until the other processes have left.
 
     Args:
-        watch: of the run.
-        index: this process.
-        count: how many there are.
-        owned: whether this package has connected jax, and disconnects it.
+        watch: the watch of the run.
+        index: the index of this process.
+        count: the number of processes.
+        owned: whether this package has connected jax, and has to disconnect it.
     """
     watch.tell("left", index)
     if index == 0:
@@ -43,22 +43,22 @@ def leave(watch: Watch, index: int, count: int, *, owned: bool) -> None:
 
 
 def end_now(watch: Watch, index: int, count: int, status: int, *, grace_secs: float) -> None:
-    """Ends this process with a status, past everything that would wait for a process that is gone."""
+    """Ends this process with a status, without the exit handlers that would wait for a lost process."""
     for stream in (sys.stdout, sys.stderr):
         with contextlib.suppress(OSError, ValueError):
             stream.flush()
     telling = threading.Thread(target=watch.tell, args=("left", index), daemon=True)
     telling.start()
-    # A process 0 that has failed waits for this word. One that is killed or frozen answers nobody, and jax aborts soon.
+    # A failed process 0 waits for this message. A killed or frozen one does not answer, and jax aborts soon.
     telling.join(2.0 if watch.lost is None or watch.lost.index else 0.2)
-    if index == 0:  # the end of the service aborts whoever is still there
+    if index == 0:  # the end of the service aborts all processes that are still connected
         _wait_for_others(watch, count, 2 * grace_secs + 2.0)
         time.sleep(0.2)
     os._exit(status)
 
 
 def describe_at_once(lost: Lost, count: int) -> None:
-    """Writes who is lost, past logging: the process may be ended any moment."""
+    """Writes which process is lost, without logging, because this process may be ended at any moment."""
     with contextlib.suppress(OSError):
         os.write(2, f"estimator: {lost.describe(count)}\n".encode())
 

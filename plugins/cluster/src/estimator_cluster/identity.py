@@ -1,4 +1,4 @@
-"""Which run a process belongs to, as its environment says."""
+"""The run to which a process belongs, according to its environment."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ SECRET, RUN, ATTEMPT = "ESTIMATOR_RUN_SECRET", "ESTIMATOR_RUN_ID", "ESTIMATOR_AT
 
 @dataclass(frozen=True, kw_only=True)
 class Identity:
-    """A process as one of a run.
+    """The identity of a process within a run.
 
     Attributes:
         run: the name of the run.
-        attempt: how often it was started again.
-        who: host and process id, for messages.
-        secret: what only processes of the run have; None: none was handed out.
+        attempt: the number of the attempt, as the environment names it.
+        who: the host and the process id, for messages.
+        secret: the secret that only processes of the run have. None if the launcher did not set one.
     """
 
     run: str
@@ -29,12 +29,12 @@ class Identity:
 
     @property
     def base(self) -> str:
-        """Where the keys of the run are."""
+        """The prefix of the keys of the run."""
         return f"est/{quote(self.run, safe='')}/{quote(self.attempt, safe='')}"
 
 
 def identity_of(environ: Mapping[str, str]) -> Identity:
-    """The identity of this process.
+    """Returns the identity of this process.
 
     Example:
         >>> identity_of({"ESTIMATOR_RUN_ID": "a/b", "SLURM_RESTART_COUNT": "2"}).base

@@ -1,4 +1,4 @@
-"""What estimator-cluster declares to estimator-core. Imported at start-up: keep it light."""
+"""The declarations of estimator-cluster for estimator-core. They are imported at start-up, so keep it light."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ ESTIMATOR_PLUGIN_API = (1, 0)
 
 
 def estimator_components() -> Sequence[Component]:
-    """The coordinator that the core takes unless another is named."""
+    """Returns the coordinator, which the core uses unless another is named."""
     return [
         Component(
             kind="coordinator",
@@ -22,7 +22,7 @@ def estimator_components() -> Sequence[Component]:
 
 
 def estimator_options() -> Sequence[Option]:
-    """How long processes wait for each other."""
+    """Returns the options for the times that processes wait for each other."""
     return [
         Option(name="heartbeat_secs", type=int, default=20, help="Silence after which a process counts as lost."),
         Option(name="start_secs", type=int, default=300, help="How long the processes wait for all to be started."),

@@ -1,7 +1,8 @@
-"""Who has come, before jax connects anybody: jax's own wait ends in an abort that names nobody.
+"""The roll call before jax connects the processes. jax itself would abort without naming the missing ones.
 
-Process 0 listens at the coordinator's port until all have said who they are, and tells each of them after every arrival
-who is there. Then it leaves the port to jax. A line is JSON, sealed with the secret of the run where there is one.
+Process 0 listens at the port of the coordinator until all processes have introduced themselves. After every arrival it
+tells each of them who is there. Then it leaves the port to jax. A line is JSON, sealed with the secret of the run if
+there is one.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from typing import Any
 from estimator_core.errors import BackendUnavailableError
 
 _log = logging.getLogger("estimator_cluster")
-#: jax reads it too.
+#: A variable that jax reads too.
 BIND_ADDRESS = "JAX_COORDINATOR_BIND_ADDRESS"
 _LONGEST_LINE = 1 << 20
 _POLL_SECS = 0.2
@@ -29,16 +30,16 @@ _POLL_SECS = 0.2
 
 @dataclass(frozen=True, kw_only=True)
 class RollCall:
-    """What a process knows before it has met the others.
+    """The facts that a process knows before it has contacted the others.
 
     Args:
-        index: this process.
-        count: how many there are.
-        who: this process in messages.
-        source: what said so.
+        index: the index of this process.
+        count: the number of processes.
+        who: the name of this process in messages.
+        source: the source of these facts, for messages.
         place: `host:port` of process 0.
-        secret: of the run; None: nothing is sealed.
-        hosts: of all processes, where the environment names them; else empty.
+        secret: the secret of the run. None: lines are not sealed.
+        hosts: the hosts of all processes, if the environment names them, else empty.
         mutual_tls: whether this process will connect to jax's service by mutual TLS.
     """
 
@@ -52,7 +53,7 @@ class RollCall:
     mutual_tls: bool = False
 
     def missing(self, here: Mapping[int, str], seconds: float) -> BackendUnavailableError:
-        """The error that names those who have not come, and those who have."""
+        """Returns the error that names the missing processes, and those that are there."""
         absent = [index for index in range(self.count) if index not in here]
         named = [f"{index} ({self.hosts[index]})" if self.hosts else str(index) for index in absent]
         came = ", ".join(f"{index} ({who})" for index, who in sorted(here.items()))
@@ -63,12 +64,12 @@ class RollCall:
         )
 
     def sealed(self, value: Any) -> bytes:
-        """A line with a value."""
+        """Returns a line with a value."""
         text = json.dumps(value)
         return f"{self._seal(text)} {text}\n".encode()
 
     def opened(self, line: bytes) -> Any:
-        """The value of a line; None for one that nobody of the run has written."""
+        """Returns the value of a line, or None for a line that no process of the run has written."""
         seal, _, text = line.decode(errors="replace").strip().partition(" ")
         if not hmac.compare_digest(seal.encode(), self._seal(text).encode()):
             return None
@@ -82,7 +83,7 @@ class RollCall:
 
 
 def hosts_of(environ: Mapping[str, str], count: int) -> tuple[str, ...]:
-    """The hosts of all processes as TF_CONFIG or SageMaker name them; () where nothing does.
+    """Returns the hosts of all processes from TF_CONFIG or SageMaker, or () without either.
 
     Example:
         >>> told = '{"cluster": {"chief": ["a:1"], "worker": ["b:1"]}, "task": {"type": "worker", "index": 0}}'
@@ -101,14 +102,14 @@ def hosts_of(environ: Mapping[str, str], count: int) -> tuple[str, ...]:
 
 
 def listen(call: RollCall, environ: Mapping[str, str]) -> socket.socket:
-    """Process 0: a server where jax's service is to listen: `JAX_COORDINATOR_BIND_ADDRESS`, else the port everywhere.
+    """Returns the server of process 0 at `JAX_COORDINATOR_BIND_ADDRESS`, or at all addresses with the port of jax.
 
     Args:
-        call: of process 0.
+        call: the roll call of process 0.
         environ: the environment.
 
     Raises:
-        BackendUnavailableError: the address is not `host:port`, or cannot be listened at.
+        BackendUnavailableError: the address is not `host:port`, or it cannot be used.
     """
     given = environ.get(BIND_ADDRESS, "")
     host, _, port = (given or f"[::]:{call.place.rpartition(':')[2]}").rpartition(":")
@@ -130,10 +131,10 @@ def listen(call: RollCall, environ: Mapping[str, str]) -> socket.socket:
 
 
 def wait_for_all(call: RollCall, server: socket.socket, seconds: float) -> None:
-    """Process 0: returns when all have come, and has told them so. It closes the server.
+    """Returns in process 0 when all processes are there, and tells them so. It closes the server.
 
     Raises:
-        BackendUnavailableError: some have not; or two say that they are the same process.
+        BackendUnavailableError: some are missing, two claim the same index, or only some use mutual TLS.
     """
     here = {0: call.who}
     deadline = time.monotonic() + seconds
@@ -164,10 +165,10 @@ def wait_for_all(call: RollCall, server: socket.socket, seconds: float) -> None:
 
 
 def report(call: RollCall, seconds: float) -> None:
-    """Every other process: returns when all have come.
+    """Returns in every other process when all are there.
 
     Raises:
-        BackendUnavailableError: some have not; or process 0 is not reached.
+        BackendUnavailableError: some are missing, process 0 refuses this process, or process 0 is not reachable.
     """
     deadline = time.monotonic() + seconds
     here: dict[int, str] = {}
@@ -181,7 +182,7 @@ def report(call: RollCall, seconds: float) -> None:
                 for line in _lines(connection, deadline):
                     told = call.opened(line)
                     if not isinstance(told, dict):
-                        return  # jax's service is at the port already
+                        return  # the service of jax is at the port already
                     if "refused" in told:
                         raise BackendUnavailableError(told["refused"])
                     here = {int(index): str(who) for index, who in told["here"]}
@@ -203,8 +204,8 @@ def report(call: RollCall, seconds: float) -> None:
 
 
 def _lines(connection: socket.socket, deadline: float) -> Iterator[bytes]:
-    """What comes, by lines. If the end comes before any line, all of it: jax's service sends bytes without a newline,
-    and closes, because no roll is what it expects.
+    """Yields what arrives, by lines. If the connection ends before any newline, it yields all bytes: the service of jax
+    sends bytes without a newline, and closes, because it does not expect a roll call.
     """
     rest, came = b"", False
     while time.monotonic() < deadline:
@@ -243,7 +244,7 @@ class _Guests:
         self._selector.close()
 
     def arrivals(self) -> Iterator[tuple[int, int, str, bool]]:
-        """Those that have said who they are, in a short while."""
+        """Yields the processes that introduce themselves within a short while: index, count, name, and mutual TLS."""
         for key, _ in self._selector.select(_POLL_SECS):
             connection = key.fileobj
             assert isinstance(connection, socket.socket)
@@ -275,7 +276,7 @@ class _Guests:
                     self._drop(connection)
 
     def tell(self, value: Any) -> None:
-        """Sends a line to all who are known."""
+        """Sends a line to all known processes."""
         for connection in list(self._known):
             try:
                 connection.sendall(self._call.sealed(value))

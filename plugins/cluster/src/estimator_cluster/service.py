@@ -1,7 +1,7 @@
-"""jax's coordination service: a key-value store in process 0, and who is alive.
+"""The coordination service of jax: a key-value store in process 0, and the liveness of the processes.
 
-This module alone imports what jax does not publish. The methods used here have the same names from jax 0.10 to 0.12;
-orbax and others reach the service the same way.
+Only this module imports private parts of jax. The methods used here have the same names from jax 0.10 to 0.12. orbax
+and others use the service in the same way.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ from estimator_core import Processes
 
 
 def mutual_tls(environ: Mapping[str, str]) -> bool:
-    """Whether jax will connect by mutual TLS; see `encryption`."""
+    """Returns whether jax will connect by mutual TLS; see `encryption`."""
     return uses_mutual_tls(environ, jax.config.values, jax.__version__)
 
 
 def start(processes: Processes, *, heartbeat_secs: int, timeout_secs: int) -> None:
     """Connects this process to the others through `jax.distributed`."""
-    # Without it a lost process aborts all others before they can say which one it was.
+    # Without this option, a lost process makes jax abort all others before they can report which one it was.
     jax.config.update("jax_enable_recoverability", True)
-    # It would take SIGTERM for the whole life of the process; the loop has its own agreement about signals.
+    # The service would handle SIGTERM for the whole life of the process. The loop has its own agreement about signals.
     jax.config.update("jax_enable_preemption_service", False)
     jax.distributed.initialize(
         **processes.initialize_arguments(),
@@ -37,7 +37,7 @@ def start(processes: Processes, *, heartbeat_secs: int, timeout_secs: int) -> No
 
 
 def stop() -> None:
-    """Leaves the service; in process 0, ends it."""
+    """Leaves the service. In process 0, this ends the service."""
     jax.distributed.shutdown()
 
 
@@ -48,7 +48,7 @@ class Service:
         self._client: Any = global_state.client
 
     def place(self) -> tuple[int, int]:
-        """This process, and how many there are, as the service counts them."""
+        """Returns the index of this process, and the number of processes, according to the service."""
         return global_state.process_id, global_state.num_processes
 
     def put(self, key: str, value: str) -> None:
@@ -60,7 +60,7 @@ class Service:
         self._asked(self._client.key_value_set, key, value)
 
     def listed(self, directory: str) -> Sequence[tuple[str, str]]:
-        """Keys below a directory, with their values.
+        """Returns the keys below a directory, with their values.
 
         Raises:
             StoreGoneError: process 0 does not answer.
@@ -76,7 +76,7 @@ class Service:
         self._asked(self._client.key_value_delete, f"{directory}/")
 
     def live(self, count: int) -> set[int]:
-        """Who is alive. It waits until every living process asks, or is found dead: ask from a thread of its own.
+        """Returns the living processes. It waits until each one asks or is found dead, so call it from its own thread.
 
         Raises:
             StoreGoneError: process 0 does not answer.

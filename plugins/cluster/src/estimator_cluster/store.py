@@ -1,4 +1,4 @@
-"""What a coordinator needs of a service, and values that only processes of the run can have written."""
+"""The store that a coordinator requires, and values that only processes of the run can write."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ class StoreGoneError(EstimatorError, ConnectionError):
 
 
 class Store(Protocol):
-    """Keys and values that all processes see; see `service.Service`."""
+    """A store of keys and values that all processes see; see `service.Service`."""
 
     def put(self, key: str, value: str) -> None:
         """Writes a new key."""
         ...
 
     def listed(self, directory: str) -> Sequence[tuple[str, str]]:
-        """Keys below a directory, with their values."""
+        """Returns the keys below a directory, with their values."""
         ...
 
     def delete(self, directory: str) -> None:
@@ -34,19 +34,19 @@ class Store(Protocol):
         ...
 
     def live(self, count: int) -> set[int]:
-        """Who is alive; waits until every living process asks."""
+        """Returns the living processes. Waits until every living process asks."""
         ...
 
 
 class SealedStore:
-    """Values below directories, sealed with the secret of the run. What somebody else wrote is named and ignored.
+    """Stores values below directories, sealed with the secret of the run. It reports and ignores foreign values.
 
-    Each value has a key that nobody can foresee, so that one written by somebody else stands beside it and not in its
-    place. The seal covers the key too: a value that is copied to another key is ignored.
+    The key of each value is unpredictable, so that a foreign value cannot replace it. The seal covers the key too: a
+    value that is copied to another key is ignored.
 
     Args:
-        store: where they are.
-        secret: of the run; None: nothing is sealed, and everything counts.
+        store: the store of the values.
+        secret: the secret of the run. None: values are not sealed, and every value counts.
     """
 
     def __init__(self, store: Store, secret: bytes | None) -> None:
@@ -59,7 +59,7 @@ class SealedStore:
         self._store.put(key, f"{self._seal(key, value)}:{value}")
 
     def values(self, directory: str) -> list[str]:
-        """The values of this run anywhere below a directory."""
+        """Returns the values of this run anywhere below a directory."""
         found: list[str] = []
         for key, text in self._store.listed(directory):
             seal, _, value = text.partition(":")
@@ -75,7 +75,7 @@ class SealedStore:
         return found
 
     def first(self, directory: str) -> str | None:
-        """A value below a directory; None while there is none."""
+        """Returns a value below a directory, or None if there is none."""
         return next(iter(self.values(directory)), None)
 
     def delete(self, directory: str) -> None:
@@ -83,7 +83,7 @@ class SealedStore:
         self._store.delete(directory)
 
     def live(self, count: int) -> set[int]:
-        """Who is alive; waits until every living process asks."""
+        """Returns the living processes. Waits until every living process asks."""
         return self._store.live(count)
 
     def _seal(self, key: str, value: str) -> str:

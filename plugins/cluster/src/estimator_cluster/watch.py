@@ -1,4 +1,4 @@
-"""Who of a run is lost, has failed or has left: noticed by two threads, told to all."""
+"""Detects which processes of a run are lost, have failed or have left, and shares these facts with all processes."""
 
 from __future__ import annotations
 
@@ -12,32 +12,33 @@ from typing import Any
 from estimator_cluster.store import SealedStore, StoreGoneError
 from estimator_core.coordinator import Lost
 
-#: Between two looks at what the others tell, in seconds.
+#: The seconds between two reads of the messages of other processes.
 LOOK_SECS = 1.0
-#: The part of `heartbeat_secs` after which process 0 counts as silent. After all of it jax aborts without a name.
+#: The part of `heartbeat_secs` after which process 0 counts as silent. After all of it, jax aborts without a name.
 _SOONER = 0.8
 
 
 class Watch:
-    """What is known of the other processes.
+    """The known state of the other processes.
 
-    Several threads, because asking who is alive waits for every living process: a silent one would keep the news of a
-    failed one away. And a service in a frozen process 0 never answers: one thread only counts the seconds.
+    It uses several threads. A query for the living processes waits for every living process, so a silent one would
+    delay the news of a failed one. The service of a frozen process 0 never answers, so one thread only counts the
+    seconds.
 
     Args:
-        store: of the run.
-        base: where its keys are.
-        index: this process.
-        who: all of them, as far as they have introduced themselves.
-        heartbeat_secs: silence after which the service counts a process as dead.
-        stays: whether this process looks on after its end until no other is connected, because it holds the service.
-        on_lost: called once, from whatever thread notices.
+        store: the store of the run.
+        base: the prefix of its keys.
+        index: the index of this process.
+        who: the names of all processes. They are filled in as the processes introduce themselves.
+        heartbeat_secs: the seconds of silence after which the service counts a process as dead.
+        stays: whether this process watches after its end until no other is connected, because it holds the service.
+        on_lost: the function to call once, from the thread that notices the loss.
 
     Attributes:
-        lost: the first process that is gone; None while none is.
-        left: those that have said that they are done.
-        changed: set when a process is lost.
-        alone: set when no other process is connected any more.
+        lost: the first lost process, or None.
+        left: the indices of processes that have reported their end.
+        changed: the event that is set when a process is lost.
+        alone: the event that is set when no other process is connected any more.
     """
 
     def __init__(
@@ -68,13 +69,13 @@ class Watch:
             thread.start()
 
     def tell(self, kind: str, index: int, reason: str = "") -> None:
-        """Tells all that a process has `left`, or is `lost`."""
+        """Tells all processes that a process has `left`, or is `lost`."""
         with contextlib.suppress(StoreGoneError):
             told = {"by": self._index, "kind": kind, "index": index, "reason": reason}
             self._store.put(f"{self._base}/{self._index}", json.dumps(told))
 
     def note(self, index: int, reason: str, *, tell: bool = True) -> None:
-        """Notes that a process is lost; only the first counts."""
+        """Records that a process is lost. Only the first loss counts."""
         with self._lock:
             if self.lost is not None or self._ended.is_set():
                 return
@@ -85,7 +86,7 @@ class Watch:
             self.tell("lost", index, reason)
 
     def refresh(self) -> None:
-        """Reads what the others have told."""
+        """Reads the messages of the other processes."""
         texts = self._store.values(self._base)
         self._unanswered = 0.0
         for text in texts:
@@ -96,11 +97,11 @@ class Watch:
                 self.note(told["index"], told["reason"], tell=False)
 
     def end(self) -> None:
-        """Stops noticing anything."""
+        """Stops the detection of losses."""
         self._ended.set()
 
     def join(self, timeout: float) -> None:
-        """Waits for the threads, which must not be inside of the service when the interpreter ends."""
+        """Waits for the threads, which must not call the service when the interpreter ends."""
         for thread in self._threads:
             thread.join(timeout)
 
@@ -118,7 +119,8 @@ class Watch:
         turn = time.monotonic()
         while not self._ended.wait(LOOK_SECS / 4):
             began, turn = turn, time.monotonic()
-            # A process that was itself stopped for long has asked nothing meanwhile.
+            # If this process was itself stopped for long, it sent no query meanwhile, so only a part of the time
+            # counts.
             self._unanswered += min(turn - began, LOOK_SECS)
             if self._unanswered > _SOONER * self._heartbeat_secs:
                 silent = f"its coordination service has not answered for {self._unanswered:.0f} s: frozen or cut off"
@@ -132,7 +134,7 @@ class Watch:
             if len(gone) == count - 1:
                 self.alone.set()
             if not self._ended.is_set() and gone - self.left:
-                self.refresh()  # who leaves says so first
+                self.refresh()  # a process that leaves reports it before it disconnects
                 for index in sorted(gone - self.left):
                     self.note(
                         index, f"nothing was heard of it for {self._heartbeat_secs:g} s: killed, frozen or cut off"

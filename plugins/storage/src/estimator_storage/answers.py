@@ -27,7 +27,7 @@ _NOT_ACCEPTED = {
     "AuthenticationFailed",
     "NoAuthenticationInformation",
 }
-#: Where clients look for credentials last: the service of a cloud's machines, which other machines do not reach.
+#: The metadata service of cloud machines. Clients look there last for credentials, and other machines cannot reach it.
 _METADATA = re.compile(r"//(169\.254\.(169\.254|170\.\d+)|metadata\.google\.internal)[:/]")
 _CREDENTIALS = {
     "s3": "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY",
@@ -35,7 +35,7 @@ _CREDENTIALS = {
     "az": "AZURE_STORAGE_ACCOUNT_KEY",
     "abfss": "AZURE_STORAGE_ACCOUNT_KEY",
 }
-#: The store certainly did not carry out the request, because of another request for the same key.
+#: Codes that mean that the store did not execute the request, because of another request for the same key.
 CONFLICTS = {"ConditionalRequestConflict", "OperationAborted"}
 
 
@@ -55,22 +55,22 @@ class Answer:
 
     @property
     def is_sure(self) -> bool:
-        """Whether the request was certainly not carried out: it was refused, and not lost, throttled or failed."""
+        """Whether the request was certainly not executed: it was refused, and not lost, throttled or failed."""
         return self.without_credentials or (400 <= self.status < 500 and self.status not in (408, 429))
 
     @property
     def without_credentials(self) -> bool:
-        """Whether the store was not asked, because the metadata service, which comes last, had no credentials."""
+        """Whether the store was not called, because the metadata service, the last source, had no credentials."""
         return _METADATA.search(self.text) is not None
 
     def describe(self) -> str:
-        """The answer for messages: `403 AccessDenied: Access Denied`."""
+        """Returns the answer for messages: `403 AccessDenied: Access Denied`."""
         number = str(self.status) if self.status else ""
         return ": ".join(part for part in (f"{number} {self.code}".strip(), self.text) if part)
 
 
 def one_line(text: str) -> str:
-    r"""The first line of a text, without the queries of URLs (they hold signatures) and user names in them.
+    r"""Returns the first line of a text, without the queries of URLs (they hold signatures) and user names in them.
 
     Example:
         >>> one_line("GET https://me:pw@host/a?sig=abc failed\nDebug: ...")
@@ -81,7 +81,7 @@ def one_line(text: str) -> str:
 
 
 def refusal(place: str, doing: str, permission: str, answer: Answer) -> StorageError:
-    """The error for an answer.
+    """Returns the error for an answer.
 
     Args:
         place: URL and key.
@@ -92,7 +92,7 @@ def refusal(place: str, doing: str, permission: str, answer: Answer) -> StorageE
     said = answer.describe()
     if answer.without_credentials:
         named = _CREDENTIALS.get(place.partition(":")[0], "environment variables")
-        passing = answer.status in (0, 408, 429) or answer.status >= 500  # on a machine of a cloud it may answer later
+        passing = answer.status in (0, 408, 429) or answer.status >= 500  # in a cloud it may answer later
         return (StorageError if passing else StorageDeniedError)(
             f"{place} could not be {doing}: no credentials were found. The metadata service of a cloud's machines was "
             f"asked last ({said}). Elsewhere, set them where the provider's own tools look, such as {named}."
@@ -117,7 +117,7 @@ def refusal(place: str, doing: str, permission: str, answer: Answer) -> StorageE
 
 
 def refusal_of_new(place: str, permission: str, answer: Answer) -> StorageError:
-    """The error for an answer to the one attempt to create an object."""
+    """Returns the error for an answer to the one attempt to create an object."""
     if answer.status in (409, 412) and answer.code not in CONFLICTS:
         return ObjectExistsError(f"{place} exists already.")
     if answer.is_sure and answer.code not in CONFLICTS:

@@ -22,29 +22,29 @@ _PERMISSIONS = Permissions(
     delete=_ROLE.format("delete"),
 )
 _ENDPOINTS = ("AZURE_STORAGE_ENDPOINT", "AZURE_ENDPOINT")
-#: Parts of a connection string, and the settings for them.
+#: The parts of a connection string, and the settings for them.
 _CONNECTION = {
     "AccountName": "account_name",
     "AccountKey": "account_key",
     "BlobEndpoint": "endpoint",
     "SharedAccessSignature": "sas_key",
 }
-#: Names that the command `az` uses and obstore does not read.
+#: The names that the command `az` uses and obstore does not read.
 _OF_AZ = {"AZURE_STORAGE_ACCOUNT": "account_name", "AZURE_STORAGE_KEY": "account_key"}
 
 
 def open_azure(url: str, *, options: Mapping[str, Any]) -> ObstoreStorage:
-    """The storage at `az://container/prefix` or `abfss://container@account.dfs.core.windows.net/prefix`.
+    """Returns the storage at `az://container/prefix` or `abfss://container@account.dfs.core.windows.net/prefix`.
 
     Credentials come from the sources of Azure: `AZURE_STORAGE_ACCOUNT_NAME` with a key, a shared access signature or a
     connection string, a service principal, workload identity, managed identity, `AZURE_USE_AZURE_CLI=true`.
 
     Args:
-        url: container and prefix.
-        options: the options of the plugin; `azure_endpoint` wins over `AZURE_STORAGE_ENDPOINT`.
+        url: the container and the prefix.
+        options: the options of the plugin. `azure_endpoint` has priority over `AZURE_STORAGE_ENDPOINT`.
 
     Raises:
-        ArgumentError: the URL or the settings cannot be used, such as no account.
+        ArgumentError: the URL or the settings cannot be used, for example because the account is missing.
     """
     location = parse(url)
     settings: dict[str, Any] = _of_environment()
@@ -67,7 +67,9 @@ def open_azure(url: str, *, options: Mapping[str, Any]) -> ObstoreStorage:
 
 
 def _of_environment() -> dict[str, Any]:
-    """The settings in the environment that obstore does not read itself, and the endpoint, which decides about TLS."""
+    """Returns the settings in the environment that obstore does not read itself, and the endpoint, which decides on
+    TLS.
+    """
     found = {ours: os.environ[name] for name, ours in _OF_AZ.items() if os.environ.get(name)}
     if endpoint := next((os.environ[one] for one in _ENDPOINTS if os.environ.get(one)), ""):
         found["endpoint"] = endpoint

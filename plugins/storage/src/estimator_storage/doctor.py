@@ -1,4 +1,4 @@
-"""Whether a bucket, a proxy or a mount keeps what a run relies on: five checks and the rates."""
+"""Examines whether a bucket, a proxy or a mount meets the needs of a run: five checks and the rates."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class _Fault(Exception):  # noqa: N818 - ends a check
 
 
 def examine(storage: Storage) -> Iterator[Finding]:
-    """Five checks, each in a place of its own below `doctor-…`, which is removed.
+    """Runs five checks, each in a separate place below `doctor-…`, which is removed.
 
     Args:
         storage: the storage to examine; its objects are not touched.
@@ -69,7 +69,7 @@ def examine(storage: Storage) -> Iterator[Finding]:
 
 
 def measure(storage: Storage, size: int) -> str:
-    """The rates of small and large writes and reads, in words.
+    """Returns the rates of small and large writes and reads, in words.
 
     Args:
         storage: the storage to measure.
@@ -97,7 +97,7 @@ def measure(storage: Storage, size: int) -> str:
 
 
 def verdict(findings: list[Finding]) -> str:
-    """The meaning of the findings for a run."""
+    """Returns the meaning of the findings for a run."""
     failed = [finding.check for finding in findings if not finding.ok]
     if not failed:
         return "Runs are safe here: of two that write one model_dir, one is stopped before it harms the other."
@@ -192,7 +192,7 @@ def _deletes(storage: Storage, place: str) -> str:
 
 
 def _clean(storage: Storage, place: str) -> None:
-    """Removes the objects of a check. If that is not allowed, the check has reported it."""
+    """Removes the objects of a check. A missing permission was already reported by the check."""
     try:
         storage.delete([entry.key for entry in storage.list(place)])
     except StorageError:

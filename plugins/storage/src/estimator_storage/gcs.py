@@ -1,4 +1,4 @@
-"""Google Cloud Storage, over its JSON interface: the protocol of obstore cannot be tested without a real bucket."""
+"""Google Cloud Storage, over its JSON interface, because the protocol of obstore cannot be tested without a bucket."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ _Value = TypeVar("_Value")
 
 
 def open_gcs(url: str, *, options: Mapping[str, Any]) -> GcsStorage:
-    """The storage at `gs://bucket/prefix`.
+    """Returns the storage at `gs://bucket/prefix`.
 
-    Credentials are Google's application default credentials; `STORAGE_EMULATOR_HOST` is used without any.
+    Credentials are the application default credentials of Google. `STORAGE_EMULATOR_HOST` is used without credentials.
 
     Args:
-        url: bucket and prefix.
-        options: the options of the plugin; `gcs_endpoint` is a server other than Google's.
+        url: the bucket and the prefix.
+        options: the options of the plugin. `gcs_endpoint` is a server other than Google's.
 
     Raises:
         ArgumentError: google-cloud-storage is not installed, or the URL or the settings cannot be used.
@@ -83,7 +83,7 @@ class GcsStorage:
 
     @property
     def url(self) -> str:
-        """Scheme, bucket and prefix."""
+        """The scheme, the bucket and the prefix."""
         return self._url
 
     def put_new(self, key: str, data: bytes) -> None:
@@ -100,24 +100,24 @@ class GcsStorage:
             blob.upload_from_string(data, retry=self._retry)
 
     def put_stream(self, key: str, chunks: Iterable[Data], *, size: int) -> None:
-        """Writes or replaces an object by a resumable upload; the store shows it once it is complete."""
+        """Writes or replaces an object by a resumable upload. The store shows it once it is complete."""
         blob, outgoing = self._blob(key), Outgoing(chunks, size, self._place(key))
         if size <= PART:
             self.put(key, b"".join(outgoing))
             return
-        blob.chunk_size = 4 * PART  # chunks are sent one after the other: larger ones wait less
+        blob.chunk_size = 4 * PART  # the client sends chunks one after the other, so larger ones wait less
         permission = "storage.objects.create and storage.objects.delete"
         with self._explained(self._place(key), "written", permission, outgoing):
             blob.upload_from_file(_Reader(iter(outgoing)), size=size, retry=self._retry)
 
     def get(self, key: str) -> bytes:
-        """The bytes of an object."""
+        """Returns the bytes of an object."""
         blob = self._blob(key)
         with self._explained(self._place(key), "read", "storage.objects.get"):
             return blob.download_as_bytes(retry=self._retry)
 
     def get_ranges(self, key: str, ranges: Sequence[tuple[int, int]]) -> list[Data]:
-        """Parts of an object, several requests at a time."""
+        """Returns parts of an object, with several requests at a time."""
         check_ranges(ranges)
         place, blob = self._place(key), self._blob(key)
         with self._explained(place, "read", "storage.objects.get"):
@@ -134,7 +134,7 @@ class GcsStorage:
             return [b"" for _ in ranges]
 
     def list(self, prefix: str) -> Iterator[Entry]:
-        """The objects whose names begin with the prefix and `/`."""
+        """Yields the objects whose names begin with the prefix and `/`."""
         place, whole = self._url, self._prefix
         if prefix:
             place, whole = self._place(prefix), f"{self._prefix}{prefix}/"
@@ -147,7 +147,7 @@ class GcsStorage:
         return iter(sorted(found, key=lambda entry: entry.key))
 
     def now(self) -> float:
-        """The time of the store, from an object written now."""
+        """Returns the time of the store, from an object that it writes."""
         probe = self._bucket.blob(f"{self._prefix}{_PROBE}{uuid.uuid4().hex}")
         with self._explained(self._url, "written", "storage.objects.create, get and delete"):
             probe.upload_from_string(b"", retry=self._retry)
@@ -169,7 +169,7 @@ class GcsStorage:
         self._bucket.client.close()
 
     def _require_bucket(self) -> None:
-        """Asks for one name of a list."""
+        """Requests one name of a list, which raises an error if the bucket is missing."""
         with self._explained(self._url, "listed", "storage.objects.list"):
             next(iter(self._bucket.list_blobs(prefix=self._prefix, max_results=1, retry=self._retry)), None)
 
@@ -217,15 +217,15 @@ class _Reader(io.RawIOBase):
         self._pieces, self._left, self._at = pieces, memoryview(b""), 0
 
     def readable(self) -> bool:
-        """Always true."""
+        """Returns True."""
         return True
 
     def tell(self) -> int:
-        """How many bytes were read."""
+        """Returns the number of bytes read so far."""
         return self._at
 
     def read(self, size: int = -1, /) -> bytes:
-        """This many bytes, or all that are left; fewer only at the end."""
+        """Returns this many bytes, or all that are left. Fewer bytes mean the end."""
         parts: list[memoryview] = []
         wanted = size if size >= 0 else None
         while wanted is None or wanted > 0:
@@ -244,7 +244,7 @@ class _Reader(io.RawIOBase):
 
 
 def _attempted(call: Callable[[], _Value]) -> tuple[_Value | None, Answer | None]:
-    """The result of a call, or the answer without success."""
+    """Returns the result of a call, or the unsuccessful answer."""
     try:
         return call(), None
     except Exception as error:
@@ -255,7 +255,7 @@ def _attempted(call: Callable[[], _Value]) -> tuple[_Value | None, Answer | None
 
 
 def _answer(error: Any) -> Answer | None:
-    """The answer in an error of the client; None for any other error."""
+    """Returns the answer in an error of the client, or None for any other error."""
     from google.api_core.exceptions import GoogleAPICallError, RetryError  # pyright: ignore[reportMissingImports]
     from google.auth.exceptions import GoogleAuthError  # pyright: ignore[reportMissingImports]
     from google.cloud.storage.exceptions import InvalidResponse  # pyright: ignore[reportMissingImports]
@@ -277,6 +277,6 @@ def _answer(error: Any) -> Answer | None:
 
 
 def _code(text: str) -> str:
-    """The code for a sentence of the store; empty for an unknown sentence."""
+    """Returns the code for a message of the store, or "" for an unknown message."""
     words = {"bucket does not exist": "NoSuchBucket", "no such object": "NoSuchObject"}
     return next((word for sentence, word in words.items() if sentence in text.lower()), "")

@@ -1,4 +1,4 @@
-"""URLs of object stores: scheme, bucket and prefix, and nothing secret."""
+"""Parses URLs of object stores into scheme, bucket and prefix. URLs must not contain secrets."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from estimator_core.storage import check_key
 
 #: Names in a bucket have at most 1,024 bytes: 900 for a key, and one for the `/` before it.
 _LONGEST_PREFIX = 123
-#: Clients fail on the address that other signs would make. `$` is in Azure's `$web`.
+#: The allowed characters, because clients fail on addresses with others. `$` occurs in `$web` of Azure.
 _CONTAINER = re.compile(r"[A-Za-z0-9._$-]+")
 
 
@@ -32,10 +32,10 @@ class Location:
 
 
 def parse(url: str) -> Location:
-    """The parts of a URL.
+    """Returns the parts of a URL.
 
     Args:
-        url: `scheme://bucket/prefix`; for Azure also `abfss://container@account.dfs.core.windows.net/prefix`.
+        url: `scheme://bucket/prefix`. For Azure also `abfss://container@account.dfs.core.windows.net/prefix`.
 
     Raises:
         ArgumentError: it has no bucket, an invalid prefix, or a part that looks like credentials. The message does not

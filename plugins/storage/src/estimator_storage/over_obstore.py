@@ -30,29 +30,31 @@ from estimator_core.storage import (
 from estimator_storage.answers import CONFLICTS, Answer, one_line, refusal, refusal_of_new
 from estimator_storage.transfers import AT_ONCE, PART, Outgoing, read_ranges
 
-#: With growing pauses, after throttling, 5xx and lost connections. A put that creates an object is tried once.
-#: Each pause is drawn between the first and `base` times the one before, so the time ends the tries, not their number.
+#: Retries with growing pauses, after throttling, 5xx and lost connections. A put that creates an object is tried once.
+#: Each pause is drawn between the first one and `base` times the previous one, so the time ends the attempts, not their
+#: number.
 RETRIES: Any = {
     "max_retries": 1_000,
     "backoff": {"init_backoff": timedelta(seconds=0.1), "max_backoff": timedelta(seconds=10), "base": 4},
     "retry_timeout": timedelta(minutes=2),
 }
 ONCE: Any = {"max_retries": 0}
-#: Seconds for a whole request, including the sending of a part.
+#: The time limits of a whole request, including the upload of a part, and of a connection attempt.
 CLIENT: Any = {"timeout": "2min", "connect_timeout": "10s"}
-#: Pauses after the store refused a request because of another writer of the key. It did nothing, so a retry is safe.
+#: The pauses after the store refused a request because of another writer of the key. A retry is safe, because the store
+#: did nothing.
 _CONFLICT_PAUSES = (0.05, 0.1, 0.2, 0.4, 0.8, 1.6)
-#: Multipart uploads have at most 10,000 parts.
+#: The largest number of parts. Multipart uploads have at most 10,000.
 _MOST_PARTS = 9_000
-#: Names of the probes of the clock; no key begins with this.
+#: The prefix of the probes of the clock. No key begins with it.
 _PROBE = ".draft-"
 
 
 class Builds(Protocol):
-    """Makes a client of obstore."""
+    """Creates a client of obstore."""
 
     def __call__(self, *, retry_config: Any, client_options: Any) -> Any:
-        """The client with these settings."""
+        """Returns the client with these settings."""
         ...
 
 
@@ -75,7 +77,7 @@ class ObstoreStorage:
 
     Args:
         url: the URL of the prefix, without credentials.
-        build: makes a client whose keys are relative to the prefix.
+        build: the function that creates a client whose keys are relative to the prefix.
         permissions: the permissions that errors name.
         insecure: whether requests go without TLS.
     """
@@ -92,7 +94,7 @@ class ObstoreStorage:
 
     @property
     def url(self) -> str:
-        """Scheme, bucket and prefix."""
+        """The scheme, the bucket and the prefix."""
         return self._url
 
     def put_new(self, key: str, data: bytes) -> None:
@@ -114,7 +116,7 @@ class ObstoreStorage:
             obstore.put(self._store, key, data, use_multipart=False)
 
     def put_stream(self, key: str, chunks: Iterable[Data], *, size: int) -> None:
-        """Writes or replaces an object in parts, eight at a time; the store shows it once it is complete."""
+        """Writes or replaces an object in parts, eight at a time. The store shows it once it is complete."""
         outgoing = Outgoing(chunks, size, self._place(key))
         if size <= PART:
             self.put(key, b"".join(outgoing))
@@ -124,12 +126,12 @@ class ObstoreStorage:
             obstore.put(self._store, key, iter(outgoing), use_multipart=True, chunk_size=part, max_concurrency=AT_ONCE)
 
     def get(self, key: str) -> bytes:
-        """The bytes of an object."""
+        """Returns the bytes of an object."""
         with self._explained(self._place(key), "read", self._permissions.read):
             return bytes(obstore.get(self._store, key).bytes())
 
     def get_ranges(self, key: str, ranges: Sequence[tuple[int, int]]) -> list[Data]:
-        """Parts of an object; obstore's own `get_ranges` panics if the object is shorter."""
+        """Returns parts of an object. `get_ranges` of obstore panics if the object is shorter."""
         check_ranges(ranges)
         place = self._place(key)
         with self._explained(place, "read", self._permissions.read):
@@ -144,7 +146,7 @@ class ObstoreStorage:
             return [b"" for _ in ranges]
 
     def list(self, prefix: str) -> Iterator[Entry]:
-        """The objects whose names begin with the prefix and `/`."""
+        """Yields the objects whose names begin with the prefix and `/`."""
         place = self._place(prefix) if prefix else self._url
         with self._explained(place, "listed", self._permissions.list):
             metas = itertools.chain.from_iterable(obstore.list(self._store, prefix or None))
@@ -156,7 +158,7 @@ class ObstoreStorage:
         return iter(sorted(found, key=lambda entry: entry.key))
 
     def now(self) -> float:
-        """The time of the store, from an object written now."""
+        """Returns the time of the store, from an object that it writes."""
         probe = f"{_PROBE}{uuid.uuid4().hex}"
         with self._explained(f"{self._url}/{probe}", "written", self._permissions.write):
             obstore.put(self._store, probe, b"", use_multipart=False)
@@ -166,7 +168,7 @@ class ObstoreStorage:
                 obstore.delete(self._store, probe)
 
     def delete(self, keys: Iterable[str]) -> None:
-        """Removes objects, many by one request."""
+        """Removes objects, many per request."""
         named = [check_key(key) for key in keys]
         if not named:
             return
@@ -177,12 +179,12 @@ class ObstoreStorage:
             raise
         except StorageError:
             # Azure stops at the first missing object, and obstore does not repeat its bulk request after a lost
-            # connection. Deleting is safe to repeat, and single deletes are repeated.
+            # connection. Single deletes are repeated, which is safe.
             with ThreadPoolExecutor(AT_ONCE) as pool:
                 list(pool.map(self._delete_one, named))
 
     def close(self) -> None:
-        """Does nothing: connections end with the client."""
+        """Does nothing, because connections end with the client."""
 
     def _delete_one(self, key: str) -> None:
         with (
@@ -199,14 +201,16 @@ class ObstoreStorage:
 
     @contextlib.contextmanager
     def _explained(self, place: str, doing: str, permission: str, outgoing: Outgoing | None = None) -> Generator[None]:
-        """Turns errors of obstore into those of the core. None of the originals is kept: they may hold signatures."""
+        """Turns errors of obstore into those of the core. The originals are discarded, because they may hold
+        signatures.
+        """
         try:
             yield
-        except StorageError:  # of a short object
+        except StorageError:  # a short object
             raise
         except (BaseError, OSError) as error:
             if outgoing is not None and outgoing.error is not None:
-                raise  # the caller's own, or of the stream
+                raise  # an error of the caller, or of the stream
             answer = _answer(error)
         else:
             return
@@ -214,15 +218,15 @@ class ObstoreStorage:
 
 
 def _answer(error: Exception) -> Answer:
-    """The answer in an error of obstore. The error itself holds addresses, which may contain signatures."""
+    """Returns the answer in an error of obstore. The error itself holds addresses, which may contain signatures."""
     text = str(error).partition("\n\nDebug source")[0]
     status = re.search(r"status code: (\d{3})", text)
     code = re.search(r"<Code>(\w+)</Code>", text) or re.search(r"\(code: (\w+)\)", text)
     message = re.search(r"<Message>([^<]*)", text)
     word = code[1] if code else ""
-    if "CONTENT_RANGE" in text:  # of an empty object, of which Azurite sends nothing instead of refusing
+    if "CONTENT_RANGE" in text:  # for an empty object, Azurite sends nothing instead of a refusal
         return Answer(status=416, code="", text=one_line(text))
-    if word.isdigit():  # Azure's bulk delete
+    if word.isdigit():  # a bulk delete of Azure
         return Answer(status=int(word), code="", text=one_line(text))
     return Answer(
         status=int(status[1]) if status else _status_of_kind(error),
@@ -232,7 +236,7 @@ def _answer(error: Exception) -> Answer:
 
 
 def _status_of_kind(error: Exception) -> int:
-    """The status that the class of an error means; 0: no answer."""
+    """Returns the status for the class of an error, or 0 without an answer."""
     kinds: tuple[tuple[type[Exception], int], ...] = (
         (AlreadyExistsError, 412),
         (FileNotFoundError, 404),

@@ -1,4 +1,4 @@
-"""What estimator-storage declares to estimator-core. Imported at start-up: keep it light."""
+"""The declarations of estimator-storage for estimator-core. They are imported at start-up, so keep it light."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _STORAGES = {
 
 
 def estimator_components() -> Sequence[Component]:
-    """One storage for each scheme; the client of a store is imported when its scheme is used."""
+    """Returns one storage for each scheme. The client of a store is imported when its scheme is used."""
     return [
         Component(kind="storage", name=scheme, target=f"estimator_storage.{target}", summary=summary)
         for scheme, (target, summary) in _STORAGES.items()
@@ -26,7 +26,7 @@ def estimator_components() -> Sequence[Component]:
 
 
 def estimator_options() -> Sequence[Option]:
-    """The servers of the stores. Credentials come from the sources of each provider, never from an option."""
+    """Returns the options for servers. Credentials come from the sources of each provider, never from an option."""
     return [
         Option(name=f"{store}_endpoint", type=str, default="", help=f"URL of the server of {title}.")
         for store, title in (("s3", "S3"), ("azure", "Azure Blob Storage"), ("gcs", "Google Cloud Storage"))
@@ -34,7 +34,7 @@ def estimator_options() -> Sequence[Option]:
 
 
 def estimator_commands() -> Sequence[Command]:
-    """The command `estimator storage doctor URL`."""
+    """Returns the command `estimator storage doctor URL`."""
     return [
         Command(
             name="storage",

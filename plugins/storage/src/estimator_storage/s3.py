@@ -1,4 +1,4 @@
-"""S3, and stores with the same protocol."""
+"""S3, and stores that use the same protocol."""
 
 from __future__ import annotations
 
@@ -35,14 +35,15 @@ _GIVEN = (
 
 
 def open_s3(url: str, *, options: Mapping[str, Any]) -> ObstoreStorage:
-    """The storage at `s3://bucket/prefix`.
+    """Returns the storage at `s3://bucket/prefix`.
 
     Credentials come from the sources of AWS: environment, profiles of `~/.aws` (with boto3 installed), web identity,
     containers, instance metadata. `AWS_REGION` sets the region.
 
     Args:
-        url: bucket and prefix.
-        options: the options of the plugin; `s3_endpoint` wins over `AWS_ENDPOINT_URL_S3` and `AWS_ENDPOINT_URL`.
+        url: the bucket and the prefix.
+        options: the options of the plugin. `s3_endpoint` has priority over `AWS_ENDPOINT_URL_S3` and
+            `AWS_ENDPOINT_URL`.
 
     Raises:
         ArgumentError: the URL or the settings cannot be used.
@@ -63,10 +64,10 @@ def open_s3(url: str, *, options: Mapping[str, Any]) -> ObstoreStorage:
 
 
 def _profile() -> dict[str, Any]:
-    """Credentials of `~/.aws`, which boto3 reads, if the environment has none.
+    """Returns credentials of `~/.aws`, which boto3 reads, if the environment has none.
 
     Raises:
-        ArgumentError: a profile is named, and boto3 is not installed or does not find it.
+        ArgumentError: a profile is named, but boto3 is not installed or does not find it.
     """
     named = os.environ.get("AWS_PROFILE") or os.environ.get("AWS_DEFAULT_PROFILE")
     files = (os.environ.get("AWS_SHARED_CREDENTIALS_FILE"), os.environ.get("AWS_CONFIG_FILE"))

@@ -1,4 +1,4 @@
-"""Large transfers: parts, progress, and their log lines."""
+"""Large transfers: their parts, their progress and their log lines."""
 
 from __future__ import annotations
 
@@ -13,23 +13,24 @@ from estimator_core.storage import Data, ShortReadError, StorageError
 
 logger = logging.getLogger("estimator_storage")
 
-#: How many bytes one request carries, if the store allows a choice.
+#: The number of bytes per request, if the store allows a choice.
 PART = 8 << 20
-#: Requests of one transfer at a time.
+#: The number of concurrent requests of one transfer.
 AT_ONCE = 8
-#: Ranges that are this close are read by one request: the bytes between arrive faster than another answer.
+#: The largest gap in bytes between two ranges that one request reads. The bytes of the gap arrive sooner than another
+#: answer.
 NEAR = 256 << 10
-#: Seconds between two lines about a transfer.
+#: The seconds between two log lines about a transfer.
 EVERY = 10.0
 
 
 class Progress:
-    """Counts the bytes of a transfer and logs how far it is, every ten seconds. Several threads may add.
+    """Counts the bytes of a transfer and logs its progress every ten seconds. Several threads may add bytes.
 
     Args:
-        what: the transfer in messages: its content and direction.
+        what: the content and the direction of the transfer, for messages.
         size: the number of bytes.
-        clock: a clock in seconds.
+        clock: the function that returns the time in seconds.
 
     Example:
         >>> Progress("a sent", 10).add(5)
@@ -55,9 +56,9 @@ class Progress:
 
 
 class Outgoing:
-    """The outgoing bytes of a stream: counted, in pieces of bounded size.
+    """Yields the outgoing bytes of a stream in pieces of bounded size, and counts them.
 
-    A client library may replace an error of the caller's iterator by its own; `error` keeps the original.
+    A client library may replace an error of the caller's iterator by its own. `error` keeps the original.
 
     Args:
         chunks: the chunks of the caller.
@@ -97,7 +98,7 @@ class Outgoing:
 
 
 def spans_of(ranges: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
-    """The spans to request for all ranges: near ranges are joined, empty ones are left out.
+    """Returns the spans to request for all ranges. Near ranges are joined, and empty ones are left out.
 
     Example:
         >>> spans_of([(5, 9), (0, 3), (7, 7), (1 << 30, (1 << 30) + 1)])
@@ -113,15 +114,15 @@ def spans_of(ranges: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
 
 
 def read_ranges(place: str, ranges: Sequence[tuple[int, int]], fetch: Callable[[int, int], Data]) -> list[Data]:
-    """Ranges of an object, of which at least one is not empty, several requests at a time.
+    """Returns ranges of an object, of which at least one is not empty, with several requests at a time.
 
     Args:
-        place: URL and key, for messages.
-        ranges: (first byte, byte after the last).
-        fetch: one request for the bytes from the first to before the second.
+        place: the URL and the key, for messages.
+        ranges: the pairs (first byte, byte after the last).
+        fetch: the function that requests the bytes from the first to before the second.
 
     Raises:
-        ShortReadError: the object ends before.
+        ShortReadError: the object is too short.
     """
     spans = spans_of(ranges)
     found = [memoryview(bytearray(end - begin)) for begin, end in spans]

@@ -1,4 +1,4 @@
-"""What is at a URL: model_dirs in a working copy, checkpoints, exports and files. The core calls it by these names."""
+"""Model_dirs in a working copy, and checkpoints, exports and files at URLs. The core calls these modules by name."""
 
 from estimator_storage.at_urls.audited import faults_in_store
 from estimator_storage.at_urls.checkpoints import fetched

@@ -1,4 +1,4 @@
-"""What is not as it should be in a store: `estimator audit URL` asks, once the journal has been replayed."""
+"""Finds faults of a model_dir in a store, for `estimator audit URL`, after the journal was replayed."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from estimator_storage.at_urls.kept_exports import MANIFEST
 from estimator_storage.at_urls.scratch import scratch_directory
 from estimator_storage.at_urls.side_files import export_of, is_event_file, of_this_run
 
-#: A fault: the kind of thing in a word, its key, and what is wrong with it.
+#: A fault: the kind of the object, its key, and the description of the fault.
 Fault = tuple[str, str, str]
 
 
@@ -24,11 +24,11 @@ def faults_in_store(storage: Storage, lineage: Lineage) -> Iterator[Fault]:
     """Compares a model_dir in a store with its journal. Arrays are compared by size, and nothing is changed.
 
     Args:
-        storage: of the model_dir.
-        lineage: the sum of its journal. Before its run has ended, what is not recorded yet does not count.
+        storage: the storage of the model_dir.
+        lineage: the sum of its journal. Unrecorded objects and results are compared only after its run has ended.
 
     Raises:
-        CheckpointError: it was written at a path.
+        CheckpointError: the model_dir was written at a path.
     """
     check_written_here(storage, lineage)
     sizes = {entry.key: entry.size for entry in of_this_run(storage)}

@@ -1,4 +1,4 @@
-"""Event files, results and exports next to the checkpoints of a working copy, and which of them the store has."""
+"""Copies event files, results and exports between a working copy and the store, and knows which the store has."""
 
 from __future__ import annotations
 
@@ -28,29 +28,29 @@ _EPOCH = re.compile(r"(events\.out\.tfevents\.\d{10}\.e)\d{6}$")
 
 
 class Beside:
-    """Copies these files from and to the store. The store's journal counts complete bytes. Others are never read.
+    """Copies these files from and to the store, whose journal counts complete bytes. Readers ignore all others.
 
-    In the store, the key of an event file contains the epoch of the store's journal. That of an observer, which has no
-    epoch, ends in random digits. Two processes never write the same key.
+    In the store, the key of an event file contains the epoch of the store's journal. The key of an observer, which has
+    no epoch, ends in random digits. Two processes therefore never write the same key.
 
     Args:
         storage: the storage of the model_dir.
         path: the path of the working copy.
 
     Attributes:
-        exports: those of the copy.
+        exports: the exports of the copy.
     """
 
     def __init__(self, storage: Storage, path: Path) -> None:
         self._storage, self._path = storage, path
         self._sent: dict[str, tuple[int, int]] = {}
-        self._keys: dict[str, str] = {}  # keys in the store of the event files written here
-        self._due: dict[str, int] = {}  # event files that are recorded, and not in the store yet
+        self._keys: dict[str, str] = {}  # the keys in the store of the event files written here
+        self._due: dict[str, int] = {}  # recorded event files that are not in the store yet
         self.exports = KeptExports(storage, path)
         self._brought: dict[tuple[str, int], Evaluated] = {}
 
     def bring(self, lineage: Lineage) -> None:
-        """Fills the copy. New event files get later numbers."""
+        """Downloads the files to the copy. New event files get later numbers."""
         counted = _counted(lineage)
         for entry in of_this_run(self._storage):
             key = entry.key
@@ -65,7 +65,7 @@ class Beside:
         self._derive(lineage)
 
     def renew(self, name: str) -> None:
-        """Brings a file that another process may have replaced."""
+        """Downloads a file that another process may have replaced."""
         with contextlib.suppress(ObjectMissingError):
             (self._path / name).write_bytes(self._storage.get(name))
             self._sent[name] = _stamp(self._path / name)
@@ -90,13 +90,13 @@ class Beside:
         self._derive(lineage)
 
     def send(self, lineage: Lineage, step: int, *, epoch: int) -> list[Entry]:
-        """Writes what the store lacks. An observer's event files follow with `send_recorded`: a run that takes over
-        removes those that are not recorded.
+        """Uploads what the store lacks. The event files of an observer follow with `send_recorded`, because a run that
+        takes over removes unrecorded ones.
 
         Args:
             lineage: the sum of the store's journal.
-            step: the step of the newest checkpoint.
-            epoch: the epoch of this run; 0 for an observer.
+            step: the global step of the newest checkpoint.
+            epoch: the epoch of this run. 0 for an observer.
 
         Returns:
             The entries that the journal should record.
@@ -107,7 +107,7 @@ class Beside:
         self._add_results_of_others(lineage, new)
         entries: list[Entry] = [*new]
         segments = [self._in_store(one, epoch) for one in told if isinstance(one, Segment)]
-        sizes: dict[str, int] = {}  # a file is uploaded once, however often it was recorded
+        sizes: dict[str, int] = {}  # a file is uploaded once, even if it was recorded several times
         for name, one in segments:
             before = lineage.marks.get((one.directory, one.name), ())
             grown = not before or before[-1].size < one.size
@@ -117,7 +117,7 @@ class Beside:
         self._due.update(sizes)
         if epoch:
             self.send_recorded()
-        entries += self.exports.send(lineage, step)  # before the side files, in which exporters name them
+        entries += self.exports.send(lineage, step)  # before the side files, in which exporters name the exports
         names = {name for name, _ in segments}
         for name in sorted(side_files(self._path)):
             if name not in names and not (is_event_file(name) and _EPOCH.search(name)):
@@ -132,7 +132,7 @@ class Beside:
         self._due.clear()
 
     def _told(self, step: int) -> Iterator[Evaluated | Segment]:
-        """Results, and event files up to the bytes that belong to them, from the journal of the copy.
+        """Yields the results, and the event files with the bytes that belong to them, from the journal of the copy.
 
         Only that journal knows which bytes of an event file belong to which results. A call that does not train may
         have no journal, and nothing else writes to its copy.
@@ -149,7 +149,7 @@ class Beside:
                 yield Segment(directory=folder, name=file, size=(self._path / name).stat().st_size, step=step)
 
     def _in_store(self, segment: Segment, epoch: int) -> tuple[str, Segment]:
-        """The file's name in the copy, and the segment for the store's journal."""
+        """Returns the name of the file in the copy, and the segment for the journal of the store."""
         name = _key(segment)
         own = "" if epoch else f".{uuid.uuid4().hex[:12]}"
         key = self._keys.setdefault(name, _EPOCH.sub(rf"\g<1>{epoch:06d}{own}", name))
@@ -164,14 +164,14 @@ class Beside:
             self._sent[name] = stamp
 
     def _add_results_of_others(self, lineage: Lineage, new: list[Evaluated]) -> None:
-        """Writes what others have recorded since into the copy, whose files replace those of the store."""
+        """Writes the results that others have recorded to the copy, because its files replace those of the store."""
         if lineage.number >= 0:
             known = {**lineage.evaluations, **{_id(one): one for one in new}}
             write_results_files(self._path, dataclasses.replace(lineage, evaluations=known))
             self._brought.update(lineage.evaluations)
 
     def _derive(self, lineage: Lineage) -> None:
-        """Writes the results of the journal into the copy. Files that were put there by hand have no journal."""
+        """Writes the results of the journal to the copy. Files that a user has copied there have no journal."""
         if lineage.number >= 0:
             write_results_files(self._path, lineage)
         self._brought = {_id(one): one for one in results_in(self._path)}
@@ -199,5 +199,5 @@ def _stamp(path: Path) -> tuple[int, int]:
 
 
 def _counted(lineage: Lineage) -> dict[str, int]:
-    """How many bytes of each event file are recorded, by its key."""
+    """Returns the number of recorded bytes of each event file, by its key."""
     return {_key(one): one.size for one in lineage.segments}

@@ -1,4 +1,4 @@
-"""Checkpoints of a model_dir in an object store, brought to this machine."""
+"""Downloads checkpoints of a model_dir in an object store to this machine."""
 
 from __future__ import annotations
 
@@ -32,21 +32,22 @@ _ONE = re.compile(rf"(.+)/{CHECKPOINTS}/(\d+)")
 
 
 def fetched(location: str, plugins: Plugins | None, *, manifests: bool) -> Path:
-    """A copy of checkpoints, which goes when the process ends.
+    """Returns a copy of checkpoints. It is removed when the process ends.
 
     Args:
         location: the URL of a model_dir, or `<model_dir>/checkpoints/<step>`.
-        plugins: where the storage is looked up.
-        manifests: brings the manifests of all checkpoints of a model_dir, without arrays, and not the newest one.
+        plugins: the plugins that provide the storage.
+        manifests: whether to download the manifests of all checkpoints of a model_dir without arrays, instead of the
+            newest checkpoint.
 
     Returns:
-        A checkpoint, or a directory with a directory `checkpoints`, whichever the URL names.
+        The path of a checkpoint, or of a directory with a directory `checkpoints`, depending on the URL.
 
     Raises:
         CheckpointNotFoundError: no run has recorded such a checkpoint.
-        CheckpointCorruptError: it is not what was recorded.
+        CheckpointCorruptError: the checkpoint differs from the record.
         CheckpointError: the model_dir was written at a path.
-        StorageError, JournalError: it cannot be read.
+        StorageError, JournalError: the store or the journal cannot be read.
     """
     one = _ONE.fullmatch(location.rstrip("/"))
     url = one[1] if one else location.rstrip("/").removesuffix(f"/{CHECKPOINTS}")
@@ -75,7 +76,7 @@ def fetched(location: str, plugins: Plugins | None, *, manifests: bool) -> Path:
         whole = brings(lineage.saved[steps[0]])
     else:
         whole = bring_newest(storage, lineage, set(), brings) is not None
-    if not whole:  # a run has retired it meanwhile
+    if not whole:  # a run has retired it in the meantime
         return fetched(location, plugins, manifests=manifests)
     return target(lineage.saved[steps[0]]) if one else holder
 
@@ -83,16 +84,17 @@ def fetched(location: str, plugins: Plugins | None, *, manifests: bool) -> Path:
 def bring_newest(
     storage: Storage, lineage: Lineage, damaged: set[str], brings: Callable[[Saved], bool]
 ) -> Saved | None:
-    """Brings the newest checkpoint that is intact, and reports those that are damaged; None where there is none.
+    """Downloads the newest intact checkpoint, and reports the damaged ones. Returns None if there is no checkpoint.
 
     Args:
-        storage: of the model_dir.
-        lineage: what its journal came to; `brings` brings it up to date.
-        damaged: the places of checkpoints that are known to be damaged; added to.
-        brings: brings one; False if it has been retired meanwhile, so that the journal names others.
+        storage: the storage of the model_dir.
+        lineage: the sum of its journal. `brings` updates it.
+        damaged: the places of checkpoints that are known to be damaged. The function adds new ones.
+        brings: the function that downloads a checkpoint. It returns False if the checkpoint was retired in the
+            meantime, so that the journal names others.
 
     Raises:
-        CheckpointCorruptError: every checkpoint is damaged. To start from scratch instead would lose the run.
+        CheckpointCorruptError: every checkpoint is damaged. A start from scratch would lose the run.
         StorageError: the store cannot be read.
     """
     while left := [saved for saved in lineage.saved.values() if saved.place not in damaged]:
@@ -112,10 +114,10 @@ def bring_newest(
 
 
 def read_here(storage: Storage) -> Lineage:
-    """What the journal of a model_dir that was written through a URL comes to.
+    """Returns the sum of the journal of a model_dir that was written through a URL.
 
     Raises:
-        CheckpointError, StorageError, JournalError: as `check_written_here`, or it cannot be read.
+        CheckpointError, StorageError, JournalError: as `check_written_here`, or the journal cannot be read.
     """
     lineage = read_lineage(storage)
     check_written_here(storage, lineage)
@@ -123,16 +125,16 @@ def read_here(storage: Storage) -> Lineage:
 
 
 def check_written_here(storage: Storage, lineage: Lineage) -> None:
-    """Refuses a model_dir whose checkpoints a run has saved at a path: that run neither sees nor sets leases.
+    """Refuses a model_dir with checkpoints that a run saved at a path, because such a run ignores leases.
 
     Args:
-        storage: of the model_dir.
-        lineage: what its journal comes to.
+        storage: the storage of the model_dir.
+        lineage: the sum of its journal.
 
     Raises:
-        CheckpointError: it was written at a path, or copied from one.
+        CheckpointError: the model_dir was written at a path, or copied from one.
     """
-    if lineage.number < 0:  # of an older release, perhaps
+    if lineage.number < 0:  # an older release may have written it
         at_path = any(storage.list(CHECKPOINTS))
     else:
         at_path = any(saved.place.startswith(f"{CHECKPOINTS}/") for saved in lineage.saved.values())
@@ -146,21 +148,21 @@ def check_written_here(storage: Storage, lineage: Lineage) -> None:
 
 
 def bring(storage: Storage, lineage: Lineage, saved: Saved, target: Path, reader: str, *, without: str = "") -> bool:
-    """Copies a checkpoint to this machine and verifies it; False if it has been retired meanwhile.
+    """Copies a checkpoint to this machine and verifies it. Returns False if it was retired in the meantime.
 
-    What arrives damaged is copied once more, since the fault may be one of the way.
+    A damaged copy is downloaded once more, because the transfer may be the cause.
 
     Args:
-        storage: of the model_dir.
-        lineage: what its journal came to; brought up to date.
+        storage: the storage of the model_dir.
+        lineage: the sum of its journal. The function may update it.
         saved: the checkpoint.
-        target: must not exist.
-        reader: who reads, for people who look at the leases.
-        without: files with this ending stay in the store; where some do, whoever reads them verifies them.
+        target: the path of the copy. It must not exist.
+        reader: the name of the reader, for people who look at the leases.
+        without: an ending. Files with this ending stay in the store, and their reader verifies them.
 
     Raises:
-        CheckpointCorruptError: it is not what was recorded, or not there.
-        StorageError: it cannot be read.
+        CheckpointCorruptError: the checkpoint differs from the record, or is missing.
+        StorageError: the checkpoint cannot be read.
     """
     try:
         return _bring(storage, lineage, saved, target, reader, without=without)
@@ -172,7 +174,7 @@ def bring(storage: Storage, lineage: Lineage, saved: Saved, target: Path, reader
 def _bring(storage: Storage, lineage: Lineage, saved: Saved, target: Path, reader: str, *, without: str) -> bool:
     try:
         held = lease(storage, lineage, saved.place, reader)
-    except StorageDeniedError:  # it may only read: data that goes meanwhile is missing, and that is said
+    except StorageDeniedError:  # read permission only: without a lease, files that are removed meanwhile raise an error
         held = contextlib.nullcontext()
     if held is None:
         return False
@@ -195,7 +197,7 @@ def _bring(storage: Storage, lineage: Lineage, saved: Saved, target: Path, reade
 
 
 def _bring_manifest(storage: Storage, saved: Saved, target: Path) -> bool:
-    """Copies what says which arrays a checkpoint has; False if it has been retired meanwhile."""
+    """Copies the manifest of a checkpoint, which names its arrays. Returns False if it was retired in the meantime."""
     try:
         body = storage.get(f"{saved.place}/{MANIFEST}")
     except ObjectMissingError:

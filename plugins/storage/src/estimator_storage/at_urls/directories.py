@@ -1,4 +1,4 @@
-"""Directories between this machine and a storage."""
+"""Copies directories between this machine and a storage."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from estimator_core.storage import Data, Entry, ObjectMissingError, ShortReadErr
 
 Item = TypeVar("Item")
 _log = logging.getLogger("estimator_core.storage")
-#: Bytes of a file that are in memory at a time.
+#: The number of bytes of a file that are in memory at a time.
 _PART = 8 << 20
-#: Files at a time.
+#: The number of files that are transferred at a time.
 _TOGETHER = 8
 _REPORT_SECS = 10.0
 
@@ -28,18 +28,19 @@ def upload_directory(storage: Storage, prefix: str, directory: Path, *, last: st
     """Writes the files of a directory as objects below a prefix.
 
     Args:
-        storage: where to.
-        prefix: the key that stands for the directory.
-        directory: holds plain files and directories only.
-        last: a file that is written after all others, relative to the directory: what makes them count.
-        without: files with this ending are left out.
+        storage: the destination.
+        prefix: the key of the directory.
+        directory: the directory. It may hold only plain files and directories.
+        last: the path of a file that is written after all others, relative to the directory, because its presence marks
+            the directory as complete.
+        without: an ending. Files with this ending are left out.
 
     Returns:
         The keys, sorted.
 
     Raises:
         ArgumentError: there is a link, a FIFO or a device.
-        StorageError: an object cannot be written; those written before stay.
+        StorageError: an object cannot be written. Objects that were written before remain.
 
     Example:
         >>> from estimator_core.storage import LocalStorage
@@ -64,13 +65,13 @@ def upload_directory(storage: Storage, prefix: str, directory: Path, *, last: st
 
 
 def download_directory(storage: Storage, prefix: str, directory: Path, *, without: str = "") -> Path:
-    """Reads the objects below a prefix into a directory, which appears whole or not at all.
+    """Reads the objects below a prefix into a directory, which appears either complete or not at all.
 
     Args:
-        storage: where from.
-        prefix: the key that stands for the directory; "" for everything.
-        directory: must not exist.
-        without: objects with this ending are left out.
+        storage: the source.
+        prefix: the key of the directory. "" means everything.
+        directory: the path of the copy. It must not exist.
+        without: an ending. Objects with this ending are left out.
 
     Returns:
         The directory.
@@ -94,12 +95,12 @@ def download_directory(storage: Storage, prefix: str, directory: Path, *, withou
 
 
 def upload_file(storage: Storage, key: str, path: Path, *, size: int) -> None:
-    """Writes the first `size` bytes of a file as an object: a file that grows meanwhile does no harm."""
+    """Writes the first `size` bytes of a file as an object. The file may grow during the upload."""
     storage.put_stream(key, _first_bytes(path, size), size=size)
 
 
 def download_file(storage: Storage, entry: Entry, path: Path) -> None:
-    """Reads an object into a file, which must not exist."""
+    """Reads an object into a file. The file must not exist."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with open(path, "xb") as file:
         for part in _ranges_of(storage, entry):
@@ -130,7 +131,7 @@ def _ranges_of(storage: Storage, entry: Entry) -> Iterator[Data]:
 
 
 def _below(key: str, prefix: str) -> str:
-    """The key relative to the prefix; a store that hands out `..` cannot make us write elsewhere."""
+    """Returns the key relative to the prefix. Refuses keys with `..`, which would write outside of the directory."""
     return check_key(key.removeprefix(f"{prefix}/") if prefix else key)
 
 
@@ -150,18 +151,18 @@ def _parts_of(path: Path) -> Iterator[bytes]:
 
 
 def _each(work: Callable[[Item], None], items: Sequence[Item]) -> None:
-    """Calls `work` for each item, several at a time; raises the first error after the calls under way have ended."""
+    """Calls `work` for each item, several at a time. Raises the first error after the calls in progress have ended."""
     with ThreadPoolExecutor(min(_TOGETHER, len(items) or 1)) as pool:
         for done in [pool.submit(work, item) for item in items]:
             done.result()
 
 
 class _Progress:
-    """Says every ten seconds how far a long transfer is, and how fast.
+    """Logs the progress and the rate of a long transfer every ten seconds.
 
     Args:
-        what: is transferred.
-        total: in bytes.
+        what: the transfer, for messages.
+        total: the number of bytes.
     """
 
     def __init__(self, what: str, total: int) -> None:
@@ -169,7 +170,7 @@ class _Progress:
         self._began = self._said = time.monotonic()
 
     def counted(self, parts: Iterator[Data]) -> Iterator[Data]:
-        """The parts, counted."""
+        """Yields the parts, and counts their bytes."""
         for part in parts:
             yield part
             self._done += len(part)

@@ -1,4 +1,4 @@
-"""Exports at a URL: written here, copied there once they are checked."""
+"""Writes exports on this machine, and copies them to a URL after they were checked."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from estimator_core.plugins import Plugins
 from estimator_core.storage import ObjectExistsError, OutcomeUnknownError, Storage, open_storage
 from estimator_storage.at_urls.directories import upload_directory
 
-#: Of the house formats: written last, so that an export counts only once it is complete.
+#: The manifest of the formats of this project. It is written last, so that an export counts only once it is complete.
 _MANIFEST = "manifest.json"
 
 
 def export_place(url: str, plugins: Plugins) -> Callable[[Callable[[Path], Path]], str]:
-    """A function that takes what writes an export below a directory, and returns the URL of the export.
+    """Returns a function. It receives a writer of an export below a directory, and returns the URL of the export.
 
     Args:
-        url: in which the export gets its time-stamped name.
-        plugins: where the storage is looked up.
+        url: the URL below which the export gets its time-stamped name.
+        plugins: the plugins that provide the storage.
     """
     storage = open_storage(url, plugins)
 
@@ -34,13 +34,13 @@ def export_place(url: str, plugins: Plugins) -> Callable[[Callable[[Path], Path]
 
 
 def _claimed(storage: Storage, stamp: int) -> str:
-    """A name that nobody else has or gets, and that is later than those there are."""
+    """Claims and returns a name that no other process has or gets, and that is later than the existing ones."""
     taken = [int(name) for entry in storage.list("claims") if (name := entry.key.rpartition("/")[2]).isdecimal()]
     stamp = max([stamp, *(one + 1 for one in taken)])
     while True:
         try:
             storage.put_new(f"claims/{stamp}", b"")
-        except (ObjectExistsError, OutcomeUnknownError):  # unknown whose it is: another number costs nothing
+        except (ObjectExistsError, OutcomeUnknownError):  # of an unknown owner: take another
             stamp += 1
         else:
             return str(stamp)

@@ -1,4 +1,4 @@
-"""Files and directories at a URL, copied to and from this machine."""
+"""Copies files and directories at a URL to and from this machine."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ _PATTERN = frozenset("*?[")
 
 
 def local_copy(url: str, plugins: Plugins | None) -> Path:
-    """A copy of a directory, which goes when the process ends; see `estimator_core.storage.local_copy`."""
+    """Returns a copy of a directory that is removed when the process ends; see `estimator_core.storage.local_copy`."""
     url = url.rstrip("/")
     with contextlib.closing(_readable(url, plugins, f"There is nothing at {url}.")) as storage:
-        # The last part keeps its name: exports are told apart by it.
+        # The last part of the path keeps its name, because it identifies an export.
         return download_directory(storage, "", Path(scratch_directory("copy"), url.rpartition("/")[2]))
 
 
 def copied_files(url: str, plugins: Plugins | None) -> list[Path]:
-    """Copies of the files that a URL names, in the order of the keys; see `estimator_core.storage.copied_files`."""
+    """Returns copies of the files at a URL, in the order of the keys; see `estimator_core.storage.copied_files`."""
     base, wanted = _split(url)
     with contextlib.closing(_readable(base, plugins, f"No file matches {url}.")) as storage:
         found = list(storage.list(""))
-        # A name with a bracket that is a file means that file, as at a path.
+        # If a file has exactly this name, brackets in it are not a pattern, as at a path.
         entries = [entry for entry in found if entry.key.split("/") == wanted]
         entries = entries or [entry for entry in found if _matches(entry.key.split("/"), wanted)]
         if not entries:
@@ -41,7 +41,7 @@ def copied_files(url: str, plugins: Plugins | None) -> list[Path]:
 
 @contextlib.contextmanager
 def published_file(url: str, plugins: Plugins | None) -> Generator[Path]:
-    """A path whose file goes to the URL in the end; see `estimator_core.storage.published_file`."""
+    """Yields a path whose file is uploaded to the URL at the end; see `estimator_core.storage.published_file`."""
     base, _, name = url.rpartition("/")
     with contextlib.closing(open_storage(base, plugins)) as storage:
         path = scratch_directory("output") / name
@@ -51,10 +51,10 @@ def published_file(url: str, plugins: Plugins | None) -> Generator[Path]:
 
 
 def _readable(url: str, plugins: Plugins | None, missing: str) -> Storage:
-    """The storage of a URL, to read.
+    """Returns the storage of a URL, for reading.
 
     Raises:
-        ObjectMissingError: it is a directory of this machine that is not there.
+        ObjectMissingError: the URL is a directory of this machine that does not exist.
     """
     try:
         return open_storage(url, plugins, make=False)
@@ -63,7 +63,7 @@ def _readable(url: str, plugins: Plugins | None, missing: str) -> Storage:
 
 
 def _split(location: str) -> tuple[str, list[str]]:
-    """The URL of the directory, and the parts of the pattern below it."""
+    """Returns the URL of the directory, and the parts of the pattern below it."""
     scheme, _, rest = location.partition("://")
     parts = rest.split("/")
     fixed = next((index for index, part in enumerate(parts) if _PATTERN & set(part)), len(parts) - 1)
@@ -72,7 +72,7 @@ def _split(location: str) -> tuple[str, list[str]]:
 
 
 def _matches(parts: list[str], wanted: list[str]) -> bool:
-    """Whether a key matches, as `glob` matches paths: hidden names only where the pattern says the dot."""
+    """Returns whether a key matches like `glob`: a hidden name matches only a pattern that begins with a dot."""
     if not parts or not wanted:
         return parts == wanted
     first, hidden = wanted[0], parts[0].startswith(".")

@@ -1,4 +1,4 @@
-"""The exports of a working copy, those of earlier processes included, and the exports in the store."""
+"""The exports of a working copy, including those of earlier processes, and the exports in the store."""
 
 from __future__ import annotations
 
@@ -14,15 +14,16 @@ from estimator_storage.at_urls.directories import download_file, upload_director
 from estimator_storage.at_urls.side_files import complete_exports, export_of
 
 MANIFEST = "manifest.json"
-#: An export without its manifest that no process has written to for so long was left by a killed one.
+#: The seconds after which an incomplete export that was not changed counts as left by a killed process.
 _ABANDONED_SECS = 86_400.0
 
 
 class KeptExports:
-    """Copies exports from and to the store. In the store, an export is complete once its manifest is there.
+    """Copies exports from and to the store. In the store, an export is complete when its manifest exists.
 
-    Of exports that earlier processes uploaded, the copy holds the manifests. So an exporter sees what has been exported
-    from which checkpoint, and what it deletes leaves the store. The other files are brought when they are needed.
+    The copy holds the manifests of exports that earlier processes uploaded. An exporter therefore sees what was
+    exported from which checkpoint, and an export that it deletes is removed from the store. Other files are downloaded
+    when needed.
 
     Args:
         storage: the storage of the model_dir.
@@ -34,7 +35,7 @@ class KeptExports:
         self._known: set[str] = set()  # in the copy and in the store
 
     def bring(self, lineage: Lineage) -> None:
-        """Brings the manifests. A format without one is complete once it is recorded."""
+        """Downloads the manifests. In a format without a manifest, an export is complete once it is recorded."""
         for key, entries in self._in_store().items():
             manifest = entries.get(MANIFEST)
             if (manifest is None and key not in lineage.exports) or (self._path / key).exists():
@@ -45,7 +46,7 @@ class KeptExports:
             self._known.add(key)
 
     def complete(self, path: Path) -> None:
-        """Brings the files that the copy lacks of an export; it may be gone from the store."""
+        """Downloads the missing files of an export to the copy. The export may have been removed from the store."""
         if not path.is_relative_to(self._path):
             return
         key = path.relative_to(self._path).as_posix()
@@ -61,10 +62,10 @@ class KeptExports:
 
         Args:
             lineage: the sum of the store's journal.
-            step: of the weights, where an export does not say it.
+            step: the global step of the weights, for exports that do not record it.
 
         Returns:
-            What the journal should record: these, and those that a killed process uploaded and did not record.
+            The entries for the journal: these exports, and those that a killed process uploaded and did not record.
         """
         for key in sorted(complete_exports(self._path)):
             if key not in self._known:
@@ -74,7 +75,9 @@ class KeptExports:
                 yield _entry(key, self._path / key / MANIFEST, step)
 
     def remove_deleted(self) -> None:
-        """Removes from the store what has left the copy; the manifest first, without which nobody reads the rest."""
+        """Removes exports that were deleted from the copy from the store. The manifest is removed first, so that no
+        process reads the rest.
+        """
         gone = self._known.difference(complete_exports(self._path))
         for key in sorted(gone):
             self._storage.delete([f"{key}/{MANIFEST}"])
@@ -82,7 +85,7 @@ class KeptExports:
         self._known -= gone
 
     def remove_abandoned(self, lineage: Lineage) -> None:
-        """Removes what killed processes have begun to upload. Another process may upload at this moment."""
+        """Removes incomplete exports of killed processes. Recent ones stay, because their process may be active."""
         now = self._storage.now()
         for key, entries in self._in_store().items():
             newest = max(entry.modified for entry in entries.values())
@@ -90,7 +93,7 @@ class KeptExports:
                 self._storage.delete([entry.key for entry in entries.values()])
 
     def _in_store(self) -> dict[str, dict[str, Entry]]:
-        """The objects of each export by their names in it."""
+        """Returns the objects of each export by their names in it."""
         found: dict[str, dict[str, Entry]] = {}
         for entry in self._storage.list("export"):
             if export := export_of(entry.key):

@@ -1,4 +1,4 @@
-"""The packs of one checkpoint in a store, which a working copy lacks: only the parts that are needed are read."""
+"""Reads the packs of one checkpoint in a store that a working copy lacks: only the parts that are needed."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from estimator_core.storage import Data, Storage
 
 
 class PacksInStore:
-    """Reads parts of packs, and keeps them from removal until `release`.
+    """Reads parts of packs, and protects the packs from removal until `release`.
 
     Args:
-        storage: of the model_dir.
-        place: of the checkpoint.
-        lease: of the place; None: nobody else removes it, or there is no permission to lease it.
+        storage: the storage of the model_dir.
+        place: the place of the checkpoint.
+        lease: the lease of the place. None: no other process removes it, or there is no permission for a lease.
     """
 
     def __init__(self, storage: Storage, place: str, lease: Lease | None) -> None:
@@ -23,7 +23,7 @@ class PacksInStore:
         self._renewed = time.monotonic()
 
     def get_ranges(self, key: str, ranges: Sequence[tuple[int, int]]) -> list[Data]:
-        """See `Storage.get_ranges`; the key is the name of a pack."""
+        """Returns parts of a pack; see `Storage.get_ranges`. The key is the name of the pack."""
         lease, now = self._lease, time.monotonic()
         if lease is not None and now - self._renewed > LEASE_SECONDS / 3:
             self._renewed = now

@@ -1,4 +1,4 @@
-"""Directories of this machine that go when the process ends."""
+"""Temporary directories of this machine that are removed when the process ends."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from pathlib import Path
 
 
 def scratch_directory(purpose: str) -> Path:
-    """A new empty directory. It is removed when this process ends, and not when a child of it does.
+    """Creates and returns an empty directory. It is removed when this process ends, but not when a child of it ends.
 
     Args:
-        purpose: part of its name, for people who look at full disks.
+        purpose: a part of its name, for people who look for the cause of a full disk.
 
     Example:
         >>> scratch_directory("copy").name.startswith("estimator-copy-")

@@ -1,4 +1,4 @@
-"""What stands beside the checkpoints of a model_dir: event files, results, records and exports."""
+"""The files next to the checkpoints of a model_dir: event files, results, records and exports."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from pathlib import Path, PurePosixPath
 
 from estimator_core.storage import Entry, Storage
 
-#: Of the storage itself, or published by a way of their own.
+#: Names that belong to the storage itself, or that are published in another way.
 RESERVED = frozenset({"checkpoints", "data", "identity", "journal", "leases", "snapshots"})
-#: What belongs to one process of one machine.
+#: Endings of files that belong to one process of one machine.
 _OWN = (".lock", ".tmp")
 
 
 def side_files(root: Path) -> Iterator[str]:
-    """The files of a working copy that are published as they are, relative to it.
+    """Yields the files of a working copy that are published unchanged, relative to the copy.
 
-    Exports are not among them: they are published whole.
+    Exports are not among them, because they are published as a unit.
     """
     for found, folders, names in os.walk(root):
         at = Path(found).relative_to(root)
@@ -28,7 +28,7 @@ def side_files(root: Path) -> Iterator[str]:
 
 
 def of_this_run(storage: Storage) -> list[Entry]:
-    """The objects of a model_dir. Those of a model_dir below it belong to another run, and stay out of its reach.
+    """Returns the objects of a model_dir. Objects of a nested model_dir belong to another run and are left out.
 
     Args:
         storage: the storage of the model_dir.
@@ -40,7 +40,7 @@ def of_this_run(storage: Storage) -> list[Entry]:
 
 
 def complete_exports(root: Path) -> Iterator[str]:
-    """The exports of a working copy, relative to it."""
+    """Yields the complete exports of a working copy, relative to the copy."""
     for found, folders, _ in os.walk(root / "export"):
         at = Path(found).relative_to(root)
         exports = [name for name in folders if _is_export(at / name)]
@@ -49,7 +49,7 @@ def complete_exports(root: Path) -> Iterator[str]:
 
 
 def is_event_file(key: str) -> bool:
-    """Whether TensorBoard reads it.
+    """Returns whether TensorBoard reads the file.
 
     Example:
         >>> is_event_file("eval/events.out.tfevents.0000000001")
@@ -59,7 +59,7 @@ def is_event_file(key: str) -> bool:
 
 
 def export_of(key: str) -> str:
-    """The export that a file belongs to; "" if it belongs to none.
+    """Returns the export that a file belongs to, or "".
 
     Example:
         >>> export_of("export/best/1700000000/manifest.json")

@@ -54,17 +54,17 @@ from estimator_storage.at_urls.packs_in_store import PacksInStore
 from estimator_storage.at_urls.scratch import scratch_directory
 
 _log = logging.getLogger("estimator_core.storage")
-#: From so many on, `keep_checkpoint_every_n_hours` keeps nothing; it is the default.
+#: From this number of hours on, `keep_checkpoint_every_n_hours` keeps nothing. It is the default.
 _NEVER_HOURS = 10_000
-#: It says whether training has ended, for which an evaluator waits.
+#: The record of the run. It states whether training has ended, and an evaluator waits for that.
 _RUN_RECORD = "run.json"
 
 
 class WorkingCopy:
-    """A working copy of a model_dir in an object store; it goes when the process ends.
+    """A working copy of a model_dir in an object store. It is removed when the process ends.
 
     Args:
-        storage: of the model_dir.
+        storage: the storage of the model_dir.
     """
 
     def __init__(self, storage: Storage) -> None:
@@ -75,26 +75,26 @@ class WorkingCopy:
         self._lock = threading.RLock()
         self._journal: Journal | None = None
         self._beside = Beside(storage, self._path)
-        self._identity = ""  # of what the copy is of
+        self._identity = ""  # the model_dir that was copied
         self._training = self._brought = False
-        self._newest: Saved | None = None  # in the copy, of those in the store
-        self._packs: PacksInStore | None = None  # of the newest that was brought
-        self._damaged: set[str] = set()  # places of checkpoints
-        self._here: set[int] = set()  # steps of checkpoints that were in the copy at some time
+        self._newest: Saved | None = None  # the newest checkpoint of the copy that is in the store
+        self._packs: PacksInStore | None = None  # the packs of the newest downloaded checkpoint
+        self._damaged: set[str] = set()  # the places of damaged checkpoints
+        self._here: set[int] = set()  # the steps of checkpoints that were in the copy at any time
         _log.info("%s: the run works in the copy %s.", storage.url, self._path)
 
     @property
     def path(self) -> Path:
-        """Where the run works."""
+        """The directory in which the run works."""
         return self._path
 
     @property
     def url(self) -> str:
-        """Of the model_dir."""
+        """The URL of the model_dir."""
         return self._storage.url
 
     def refresh(self, processes: Callable[[], Coordinator]) -> None:
-        """Brings the newest checkpoint, and the first time all that stands beside; a run that trains has them."""
+        """Downloads the newest checkpoint, and at the first call also the other files. Does nothing during training."""
         with self._lock:
             if self._training:
                 return
@@ -110,7 +110,7 @@ class WorkingCopy:
             self._bring_newest(lineage, several=processes().count > 1)
 
     def agree(self, processes: Coordinator) -> None:
-        """Brings the chief's newest checkpoint to all; again, where another run retires it meanwhile."""
+        """Downloads the chief's newest checkpoint to all processes. Repeats if another run retires it meanwhile."""
         if processes.count == 1:
             return
         while True:
@@ -124,7 +124,9 @@ class WorkingCopy:
             self.refresh(lambda: processes)
 
     def training(self, config: RunConfig, processes: Coordinator) -> AbstractContextManager[Publisher]:
-        """The chief takes the next epoch. At the end it publishes what is left, unless another run has taken over."""
+        """Returns the context of training. The chief takes the next epoch, and at the end publishes the remaining
+        files, unless another run has taken over.
+        """
         return self._leading(config, processes) if processes.index == 0 else self._following(processes)
 
     @contextlib.contextmanager
@@ -160,7 +162,7 @@ class WorkingCopy:
             self._training = False
 
     def written(self, process: int) -> None:
-        """Publishes results, event files and exports; within training the next checkpoint does so."""
+        """Publishes results, event files and exports. During training, the next checkpoint publishes them."""
         with self._lock:
             if self._training or process != 0:
                 return
@@ -173,12 +175,12 @@ class WorkingCopy:
                 _log.warning("What this call has written stays in the copy %s: %s", self._path, error)
 
     def complete_export(self, path: str) -> None:
-        """Brings what the copy lacks of an export that an earlier process has uploaded."""
+        """Downloads the missing files of an export that an earlier process has uploaded."""
         with self._lock:
             self._beside.exports.complete(Path(path))
 
     def _step_to_go_on_from(self, several: bool, lineage: Lineage) -> int:
-        """The newest that is recorded, brought here: another run may have saved since the copy was refreshed."""
+        """Returns the newest recorded step, and downloads it. Another run may have saved since the last refresh."""
         self._bring_newest(copy.deepcopy(lineage), several=several)
         return self._newest_step()
 
@@ -190,20 +192,20 @@ class WorkingCopy:
             upload_file(self._storage, f"{place}/{path.name}", path, size=path.stat().st_size)
 
     def _publish(self, journal: Journal, config: RunConfig, checkpoint: Path, sent: str) -> None:
-        """Uploads a checkpoint under a name of its own, and records it with all that stands beside it: at once.
+        """Uploads a checkpoint under an unused name, and records it together with all other files in one entry.
 
         Args:
-            journal: of the store.
-            config: of the run.
-            checkpoint: in the copy.
-            sent: its place, if the packs of all processes are there; "": nothing is there.
+            journal: the journal of the store.
+            config: the RunConfig of the run.
+            checkpoint: the path of the checkpoint in the copy.
+            sent: the place of the checkpoint, if all processes have uploaded their packs there. "" if nothing is there.
         """
         self._release()
         step = int(checkpoint.name)
         place = sent or new_place(journal, step)
         upload_directory(self._storage, place, checkpoint, without=PACK_SUFFIX if sent else "")
         with self._lock:
-            journal.check()  # what stands beside is replaced: a run that was superseded must not do that
+            journal.check()  # the next lines replace files in the store, which a superseded run must not do
             beside = self._beside.send(journal.lineage, step, epoch=journal.epoch)
             saved = Saved(step=step, place=place, digest=str(manifest_digest(checkpoint)))
             self._here.add(step)
@@ -216,7 +218,7 @@ class WorkingCopy:
             collect(self._storage, journal)
 
     def _follow(self, work: Path, place: str, shelf: Shelf, step: int, kept: Sequence[int]) -> None:
-        """Brings what the chief has added to a checkpoint, and lets go what it has retired."""
+        """Downloads the files that the chief has added to a checkpoint, and removes the checkpoints it has retired."""
         self._release()
         for entry in self._storage.list(place):
             if not entry.key.endswith(PACK_SUFFIX):
@@ -226,8 +228,9 @@ class WorkingCopy:
         shelf.remove([one for one in shelf.steps() if one not in kept])
 
     def _no_longer_kept(self, lineage: Lineage, config: RunConfig) -> list[Retired]:
-        """What the rules of the run have removed from the copy; of older runs' checkpoints, which the copy never had,
-        those beyond the number to keep, where that is the only rule.
+        """Returns the entries that retire checkpoints: those that the rules of the run have removed from the copy. For
+        checkpoints of older runs, which the copy never had, only the limit on the number applies, if it is the only
+        rule.
         """
         steps = set(committed_steps(self._checkpoints))
         gone = {step for step in lineage.saved if step in self._here and step not in steps}
@@ -238,7 +241,7 @@ class WorkingCopy:
         return [Retired(place=lineage.saved[step].place) for step in sorted(gone)]
 
     def _reason(self) -> str:
-        """Why the call ended, as the copy says it."""
+        """Returns the reason for the end of the call, according to the journal of the copy."""
         lineage = lineage_of(self._path)
         ended = None if lineage is None else lineage.ended
         return "the call is over" if ended is None or ended.failed else ended.reason
@@ -259,7 +262,9 @@ class WorkingCopy:
     # Bringing
 
     def _begin_anew(self) -> None:
-        """Empties the copy: the model_dir was removed or replaced since, and what is here would come back."""
+        """Empties the copy, because the model_dir was removed or replaced. Old files would otherwise return to the
+        store.
+        """
         _log.warning("%s was removed or replaced since this process used it: its copy is emptied.", self.url)
         self._release()
         for path in self._path.iterdir():
@@ -279,7 +284,7 @@ class WorkingCopy:
         bring_newest(self._storage, lineage, self._damaged, brings)
 
     def _has(self, saved: Saved | None) -> bool:
-        """Makes a checkpoint the newest of the copy; False if it has been retired."""
+        """Makes a checkpoint the newest of the copy. Returns False if it was retired."""
         root = self._checkpoints
         for step in committed_steps(root):
             if saved is None or step > saved.step:
@@ -291,7 +296,7 @@ class WorkingCopy:
         return self._brings(read_lineage(self._storage), saved, several=True)
 
     def _brings(self, lineage: Lineage, saved: Saved, *, several: bool) -> bool:
-        """Brings a checkpoint, if it is not here: of several processes without its packs. False if it was retired."""
+        """Downloads a missing checkpoint, without its packs if there are several processes. False if it was retired."""
         target = self._checkpoints / str(saved.step)
         if not target.exists():
             self._forget_own_journal()
@@ -305,19 +310,19 @@ class WorkingCopy:
         return True
 
     def _lease_packs(self, lineage: Lineage, saved: Saved, target: Path) -> bool:
-        """Keeps the packs of a checkpoint from removal until the next one is here. False if it was retired."""
+        """Protects the packs of a checkpoint from removal until the next one is here. False if it was retired."""
         try:
             held = lease(self._storage, lineage, saved.place, _writer())
             if held is None:
                 return False
-        except StorageDeniedError:  # it may only read
+        except StorageDeniedError:  # read permission only
             held = None
         self._release()
         self._keep_away(saved, target, held)
         return True
 
     def _keep_away(self, saved: Saved, target: Path, held: Lease | None) -> None:
-        """Lets packs that the copy lacks be read in the store."""
+        """Makes readers take packs that the copy lacks from the store."""
         packs = read_manifest(target).packs
         if any(not (target / pack.name).exists() for pack in packs):
             self._packs = PacksInStore(self._storage, saved.place, held)
@@ -331,13 +336,13 @@ class WorkingCopy:
             packs.release()
 
     def _forget_own_journal(self) -> None:
-        """The journal of the copy does not know what others have saved; without one, manifests are believed."""
+        """Removes the copy's journal, which does not know the saves of others. Without it, manifests are trusted."""
         for name in ("identity", "journal", "snapshots"):
             path = self._path / name
             path.unlink() if path.is_file() else shutil.rmtree(path, ignore_errors=True)
 
     def _drop_others(self, lineage: Lineage) -> None:
-        """Checkpoints that the journal no longer says, or says otherwise, leave the copy."""
+        """Removes checkpoints from the copy that the journal no longer has, or has with other content."""
         root = self._checkpoints
         for step in committed_steps(root):
             saved = lineage.saved.get(step)
@@ -346,12 +351,12 @@ class WorkingCopy:
 
 
 def working_copy(url: str, plugins: Plugins) -> WorkingCopy:
-    """A working copy of the model_dir at a URL."""
+    """Returns a working copy of the model_dir at a URL."""
     return WorkingCopy(open_storage(url, plugins))
 
 
 def _chief_says(processes: Coordinator, topic: str, value: object) -> Any:
-    """The JSON value of process 0."""
+    """Returns the JSON value of process 0."""
     return json.loads(processes.tell(topic, json.dumps(value) if processes.index == 0 else None, math.inf))
 
 

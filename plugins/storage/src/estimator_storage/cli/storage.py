@@ -34,7 +34,7 @@ def run(args: argparse.Namespace) -> int:
 
     if not args.url:
         raise ArgumentError("URL must not be empty.")
-    if not is_url(args.url) and not Path(args.url).is_dir():  # it would be made
+    if not is_url(args.url) and not Path(args.url).is_dir():  # it would be created
         raise ArgumentError(f"There is no directory {args.url}. Make it, or give a URL such as s3://bucket/prefix.")
     if args.megabytes < 1:
         raise ArgumentError(f"--megabytes must be at least 1, given: {args.megabytes}.")
