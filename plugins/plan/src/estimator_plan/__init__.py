@@ -1,7 +1,7 @@
 """The needs of a training step on absent devices: memory, operations, collectives, time.
 
-Importing this package imports neither jax nor the planner: every public name is imported when it is first used.
-`__init__.pyi` is the typed list of them.
+The import of this package imports neither jax nor the planner, because every public name is imported when it is first
+used. `__init__.pyi` is the typed list of the names.
 """
 
 import importlib

@@ -1,4 +1,4 @@
-"""An upper bound of the temporaries of a step that no compiler here can compile: the same step, for processors."""
+"""An upper bound of the temporaries of a step without the compiler of its devices: the step is compiled for CPUs."""
 
 from __future__ import annotations
 
@@ -16,37 +16,37 @@ from estimator_plan.collectives import KINDS
 from estimator_plan.hlo import Instruction, Module, read_module
 from estimator_plan.lowered_text import in_float16, with_multiplications
 
-#: Passes of the processors' compiler that change what a device holds, and that cards do not have: one reduces gradients
-#: together which cards reduce one after the other, one computes products of 16 bits in 32.
+#: Passes of the CPU compiler that change what a device holds, and that do not exist for GPUs. One joins reductions of
+#: gradients that GPUs do one after the other. The other computes products of 16 bits in 32 bits.
 _NOT_ON_CARDS = ("xla_disable_hlo_passes", "cpu-all-reduce-combiner,change-op-data-type")
-#: From jax 0.11 on, cumulative sums are lowered for cards like this; the processors' compiler ends the process at it.
+#: From jax 0.11 on, cumulative sums are lowered to this operation for GPUs. The CPU compiler ends the process at it.
 _ENDS_PROCESS = "chlo.scan"
 
 
 def temporaries_on_processors(
     trace: Callable[[Sequence[Any]], TracedStep], count: int, workspace: int = 0
 ) -> int | None:
-    """Bytes of temporaries on one of several CPU devices, as XLA compiles the step for them; nothing runs.
+    """Returns the bytes of temporaries on one of several CPU devices, as XLA compiles the step for them; nothing runs.
 
-    The step is divided as on the devices of the plan. It is compiled as it is, and as it is lowered for cards, with
-    float16 in the place of bfloat16, which processors store as float32. The lowest of these bounds counts:
+    The step is divided as on the devices of the plan. It is compiled as it is, and as it is lowered for GPUs, with
+    float16 instead of bfloat16, which CPUs store as float32. The lowest of these bounds counts:
 
-    - Of the first program: all that processors hold. They join fewer operations into one than cards do.
-    - Of both: the same, without what cards do not store. See `more_than_processors`.
+    - For the first program: all bytes that CPUs hold. CPUs join fewer operations into one than GPUs.
+    - For both programs: the same, without the arrays that GPUs do not store. See `more_than_processors`.
 
-    All count the arrays that cards hold while they exchange them beside other work: see `exchanged_bytes`. Arrays leave
-    gaps, so a part in 64 is added.
+    All bounds include the arrays that GPUs hold during exchanges that overlap with other work: see `exchanged_bytes`.
+    Arrays leave gaps in the memory, so 1/64 is added.
 
     Args:
-        trace: traces the step for devices.
+        trace: the function that traces the step for devices.
         count: the number of devices.
-        workspace: what a library takes for products of matrices, if the program has any.
+        workspace: the bytes that a library takes for products of matrices, if the program has any.
 
     Returns:
-        The bytes; None if this jax cannot pretend to have that many devices, or the step does not compile for them.
+        The bytes. None if this jax cannot simulate that many devices, or the step does not compile for them.
     """
     try:
-        # The processes of a plan may have started jax already, and then nothing public adds devices to it.
+        # A plan may have started jax already, and then no public function adds devices to it.
         xla: Any = importlib.import_module("jaxlib.xla_client")
         client: Any = xla.make_cpu_client(num_devices=count)
         step = trace(client.devices())
@@ -75,14 +75,14 @@ def temporaries_on_processors(
 
 
 def exchanged_bytes(module: Module) -> tuple[int, int]:
-    """Bytes of results that cards hold while they exchange them beside other work, and processors do not.
+    """Returns the bytes of results that only GPUs hold, during exchanges that overlap with other work.
 
-    Outside of loops that is one exchange, at most the largest. In a loop the exchanges of one round continue during the
-    next one, or begin during the one before. Then such exchanges have an operand and a result more. An exchange that
-    waits for a product of its round, and for which another product of that round waits, does neither.
+    Outside of loops there is one such exchange, at most the largest. In a loop, an exchange of one round may overlap
+    with the next or the previous round, and then needs one more operand and result. An exchange between two products of
+    the same round does not.
 
     Returns:
-        The largest single one, and those of the rounds of a loop.
+        The size of the largest single exchange, and the size of those in the rounds of a loop.
     """
     once, rounds = 0, 0
     for name in dict.fromkeys(name for name, _ in module.executions()):
@@ -99,7 +99,7 @@ def _size(instruction: Instruction) -> int:
 
 
 def _compiled(xla: Any, client: Any, text: str, count: int) -> Any:
-    """A lowered program, compiled for all devices of a client."""
+    """Compiles a lowered program for all devices of a client."""
     options = xla.CompileOptions()
     options.num_replicas, options.num_partitions = 1, count
     options.device_assignment = xla.DeviceAssignment.create(np.arange(count).reshape(1, count))

@@ -1,4 +1,4 @@
-"""What cards hold of a program that was compiled for processors: the arrays that they do not store are left out."""
+"""The bytes that GPUs hold of a program that was compiled for CPUs, without the arrays that GPUs do not store."""
 
 from __future__ import annotations
 
@@ -17,30 +17,31 @@ _INDICES = frozenset({"concatenate", "iota", "broadcast"})
 _BODY = {"while": "body", "call": "to_apply"}
 #: Operations without work of their own.
 _FREE = ("parameter", "constant", "bitcast", "partition-id")
-#: Operations that read a value as they compute their own. Products, exchanges and loops need it stored.
+#: Operations that compute a value that they read as a part of their own work. Products, exchanges and loops need it
+#: stored.
 _READS_A_VALUE = (
     *("reduce", "select", "add", "multiply", "compare", "concatenate", "pad", "slice", "copy", "transpose"),
     *("reduce-window", "convert", "fusion"),
 )
-#: Names for arrays that are stored elsewhere, and loops, whose arrays their bodies name.
+#: Opcodes whose arrays are stored elsewhere, and loops, whose arrays belong to their bodies.
 _NO_ARRAY = ("parameter", "constant", "tuple", "get-tuple-element", "bitcast", "while", "conditional", "call")
 
 
 def more_than_processors(module: Module) -> int:
-    """Bytes that cards hold more than processors at their fullest moments; negative where they hold less.
+    """Returns the difference between the largest bytes on GPUs and on CPUs. It is negative if GPUs hold less.
 
-    - Cards compute constants, ranges and conversions again in each operation that reads them.
-    - Their products read an array in any layout, so no copy is made for one.
-    - Their scatters compute the indices that are put together of ranges and an array, and hold that array.
-    - They keep a part of a sum if only parts of it are read.
-    - They order, pad and transpose differently, so the largest array that is not read by products alone counts twice.
-      An exchange may continue while anything runs that is neither before nor after it; the larger of both counts.
+    - GPUs compute constants, ranges and conversions again in each operation that reads them.
+    - Their products read an array in any layout, so no copy is made for a layout.
+    - Their scatters compute indices that are made of ranges and an array, and hold that array.
+    - They keep a part of a sum if only parts of the sum are read.
+    - They order, pad and transpose differently, so the largest array that other operations than products read counts
+    twice. An exchange may overlap with operations that are independent of it. The larger of both counts.
     """
     return _most(module, module.entry, _Cards(module=module, extra=largest_array(module))) - _most(module, module.entry)
 
 
 def largest_array(module: Module) -> int:
-    """Bytes of the largest array that an operation stores in its own layout. Stacks of a loop do not count."""
+    """Returns the bytes of the largest array that an operation stores in its own layout, without stacks of a loop."""
     largest = 0
     for name in dict.fromkeys(name for name, _ in module.executions()):
         users, parts = _users(module, name), parts_kept(module, name)
@@ -57,7 +58,7 @@ def largest_array(module: Module) -> int:
 
 
 def not_stored(module: Module, computation: str) -> frozenset[str]:
-    """The instructions whose results cards do not store."""
+    """Returns the names of the instructions whose results GPUs do not store."""
     users = _users(module, computation)
     return frozenset(
         each.name
@@ -69,7 +70,7 @@ def not_stored(module: Module, computation: str) -> frozenset[str]:
 
 
 def parts_kept(module: Module, computation: str) -> dict[str, int]:
-    """For each sum of which only parts are read: the bytes of the largest part."""
+    """Returns the bytes of the largest part for each sum of which only parts are read."""
     users = _users(module, computation)
     found: dict[str, int] = {}
     for each in module.computations[computation].values():
@@ -82,18 +83,18 @@ def parts_kept(module: Module, computation: str) -> dict[str, int]:
 
 @dataclass(frozen=True, kw_only=True)
 class _Cards:
-    """How cards hold a program.
+    """The memory of a program on GPUs.
 
     Attributes:
         module: the program.
-        extra: bytes that they may hold beside it at any moment.
+        extra: the bytes that GPUs may hold in addition at any moment.
     """
 
     module: Module
     extra: int
 
     def adapt(self, computation: str, held: Lifetimes) -> None:
-        """Leaves out the arrays that are not stored, and cuts the sums of which parts are read."""
+        """Removes the arrays that are not stored, and shortens the sums of which only parts are read."""
         gone = not_stored(self.module, computation)
         for each in reversed(held.instructions):
             if each.name in gone and not _operations(self.module, each) <= _CONVERSION:
@@ -108,12 +109,12 @@ class _Cards:
                 held.sizes[place] = min(held.sizes[place], parts[place[0]])
 
     def beside(self, computation: str, held: Lifetimes) -> Iterator[int]:
-        """Bytes that may be held beside the arrays of each moment: an exchange that continues, or `extra`.
+        """Yields the additional bytes at each moment: those of an exchange in progress, or `extra`.
 
-        Where the result of the exchange is held at that moment anyway, only what it reads is held longer.
+        If the result of the exchange is held at that moment anyway, only its operands are held longer.
         """
         parts, places = parts_kept(self.module, computation), dict[str, int]()
-        before = list[int]()  # for each instruction, the set of those that come before it in any order, as bits
+        before = list[int]()  # for each instruction, the bit set of the instructions it depends on
         for position, each in enumerate(held.instructions):
             seen = 0
             for name in each.operands:
@@ -136,7 +137,7 @@ class _Cards:
 
 
 def _most(module: Module, computation: str, cards: _Cards | None = None) -> int:
-    """The most bytes that are held at one moment, with those of the computations that run then."""
+    """Returns the most bytes that are held at one moment, including those of the computations that run then."""
     held = lifetimes(module, computation)
     beside: Iterator[int] = iter([0] * len(held.instructions))
     if cards is not None:
@@ -166,7 +167,7 @@ def _computed_again(module: Module, each: Instruction, users: list[Instruction])
 
 
 def _feeds_product(module: Module, user: Instruction, name: str) -> bool:
-    """Whether a fusion computes a product of an operand, and not only with the result of a product."""
+    """Returns whether a fusion computes a product from an operand, and does not only combine it with a product."""
     inside = fused(module, user)
     fed = {part.name for part in inside if part.opcode == "parameter" and user.operands[part.constant or 0] == name}
     for part in inside:
@@ -183,7 +184,7 @@ def _copied_for_products(module: Module, each: Instruction, users: Mapping[str, 
 
 
 def _indices_alone(module: Module, each: Instruction, users: Mapping[str, list[Instruction]]) -> bool:
-    """Whether an array is put together of ranges and another one, for the indices of scatters alone."""
+    """Returns whether an array is made of ranges and another array, and is used only as indices of scatters."""
     work, reads = _operations(module, each), users.get(each.name, [])
     return (
         "concatenate" in work
@@ -196,7 +197,7 @@ def _indices_alone(module: Module, each: Instruction, users: Mapping[str, list[I
 def _for_products(
     module: Module, each: Instruction, users: Mapping[str, list[Instruction]], gone: frozenset[str]
 ) -> bool:
-    """Whether only products and exchanges read an array, which take it in any layout."""
+    """Returns whether only products and exchanges read an array, because they accept any layout."""
     reads = users.get(each.name, [])
     return bool(reads) and all(
         user.opcode in KINDS
@@ -211,7 +212,7 @@ def _is_product(module: Module, each: Instruction) -> bool:
 
 
 def _part_read(module: Module, user: Instruction, name: str) -> int | None:
-    """The bytes of the part that an instruction reads of an array; None if it reads the whole."""
+    """Returns the bytes of the part that an instruction reads of an array, or None if it reads the whole array."""
     if user.opcode == "dynamic-slice":
         return user.arrays[0].bytes
     inside = fused(module, user)
@@ -230,7 +231,7 @@ def _part_read(module: Module, user: Instruction, name: str) -> int | None:
 
 
 def _operations(module: Module, each: Instruction) -> frozenset[str]:
-    """The operations of an instruction that do work."""
+    """Returns the opcodes of an instruction that do work."""
     return frozenset(part.opcode for part in fused(module, each) or (each,) if part.opcode not in _FREE)
 
 
@@ -240,7 +241,7 @@ def _has(module: Module, each: Instruction, *opcodes: str) -> bool:
 
 
 def between_products(module: Module, computation: str) -> frozenset[str]:
-    """The instructions that read from a product or loop of their computation, and from which another one reads."""
+    """Returns the instructions that depend on a product or loop of their computation, and on which another depends."""
     inside = list(module.computations[computation].values())
     works = {each.name for each in inside if each.opcode in _BODY or _has_work(module, each)}
     after, before = set[str](), set[str]()
@@ -266,5 +267,5 @@ def _users(module: Module, computation: str) -> dict[str, list[Instruction]]:
 
 
 def has_product(module: Module) -> bool:
-    """Whether the program computes a product of matrices, for which a library takes a workspace."""
+    """Returns whether the program computes a product of matrices, for which a library takes a workspace."""
     return any(each.opcode == "dot" for computation in module.computations.values() for each in computation.values())

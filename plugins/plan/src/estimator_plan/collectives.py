@@ -29,12 +29,13 @@ class Collective:
 
     Attributes:
         kind: one of `KINDS`.
-        group_size: how many devices take part in each.
+        group_size: the number of devices that take part in each collective.
         axes: the axes of the mesh along which those devices lie.
-        crosses_groups: whether only the network joins some of them (see `DeviceFigures.group_size` and
+        crosses_groups: whether only the network joins some of these devices (see `DeviceFigures.group_size` and
             `Topology.slice_count`).
-        count: how often it runs in a step, loops included.
-        payload_bytes: bytes per device in a step: the whole array that is reduced, gathered, scattered or exchanged.
+        count: the number of executions in a step, including loops.
+        payload_bytes: the bytes per device in a step, for the whole array that is reduced, gathered, scattered or
+            exchanged.
         sent_bytes: the bytes that each device sends for it in a step, with the ring algorithm.
     """
 
@@ -48,7 +49,7 @@ class Collective:
 
 
 def find_collectives(module: Module, layout: Layout) -> tuple[Collective, ...]:
-    """All collectives of a program, the costliest first.
+    """Returns all collectives of a program, the costliest first.
 
     Args:
         module: the compiled program.
@@ -87,7 +88,7 @@ def find_collectives(module: Module, layout: Layout) -> tuple[Collective, ...]:
 
 
 def sent_by_ring(kind: str, payload: int, size: int) -> int:
-    """Bytes that each of `size` devices sends.
+    """Returns the bytes that each of `size` devices sends.
 
     Example:
         >>> sent_by_ring("all-reduce", 800, 8), sent_by_ring("all-gather", 800, 8)
@@ -100,7 +101,7 @@ def sent_by_ring(kind: str, payload: int, size: int) -> int:
 
 
 def replica_groups(attributes: str, device_count: int) -> list[list[int]]:
-    """The groups of devices that exchange with each other, in any of the notations of XLA.
+    """Returns the groups of devices that exchange data with each other, from any of the notations of XLA.
 
     Example:
         >>> replica_groups("replica_groups={{0,1},{2,3}}", 4)
@@ -135,7 +136,7 @@ def replica_groups(attributes: str, device_count: int) -> list[list[int]]:
 
 
 def groups_over(sizes: Mapping[str, int], axes: Sequence[str]) -> list[list[int]]:
-    """The groups of devices along some axes of a mesh.
+    """Returns the groups of devices along some axes of a mesh.
 
     Example:
         >>> groups_over({"data": 2, "model": 2}, ["data"])
@@ -150,7 +151,7 @@ def groups_over(sizes: Mapping[str, int], axes: Sequence[str]) -> list[list[int]
 
 
 def _listed_devices(text: str | None, device_count: int) -> list[int] | None:
-    """The devices of a mesh in its own order: all in order, numbers, or a transposed range; None for another form."""
+    """Returns the devices of a mesh in its order: all, numbers, or a transposed range. None for other forms."""
     if text is None:
         return list(range(device_count))
     if re.fullmatch(r"[\d,\s]+", text):
@@ -164,7 +165,7 @@ def _listed_devices(text: str | None, device_count: int) -> list[int] | None:
 
 
 def _all(module: Module, device_count: int) -> Iterator[tuple[Instruction, str, int, int]]:
-    """Every collective with its kind, its payload in bytes and how often it runs."""
+    """Yields every collective with its kind, its payload in bytes and its number of executions."""
     for computation, times in module.executions():
         started: set[tuple[str, str]] = set()
         for place in (computation, *module.fused(computation)):
@@ -175,8 +176,8 @@ def _all(module: Module, device_count: int) -> Iterator[tuple[Instruction, str, 
                     if sent := _between_slices(instruction):
                         module.notes.setdefault(f"what hosts send between slices as {sent} is not counted")
                     continue
-                # An asynchronous collective of a TPU is spread over several fusions, as links of one chain.
-                # Those that a program writes itself (`shard_map`) may share one channel.
+                # An asynchronous collective of a TPU is spread over several fusions, as links of one chain. Collectives
+                # that a program contains itself (`shard_map`) may share one channel.
                 number = re.search(r"channel_id=(\d+)", instruction.attributes)
                 chain = re.search(r'chain_id="(\d+)"', instruction.attributes)
                 if number and chain:
@@ -198,7 +199,7 @@ def _all(module: Module, device_count: int) -> Iterator[tuple[Instruction, str, 
 
 
 def _kind(instruction: Instruction) -> str | None:
-    """The kind of an instruction, one of `KINDS`. Between slices of TPUs, the host sends the data of a device."""
+    """Returns the kind of an instruction, one of `KINDS`. Between TPU slices, the host sends the data of a device."""
     sent = _between_slices(instruction)
     kind = instruction.opcode.removesuffix("-start") if sent is None else sent.lower().replace("_", "-")
     kind = "collective-permute" if kind == "one-to-one" else kind
@@ -206,12 +207,12 @@ def _kind(instruction: Instruction) -> str | None:
 
 
 def _between_slices(instruction: Instruction) -> str | None:
-    """What libtpu calls a transfer that a host sends to another slice, such as "ONE_TO_ONE"; None for anything else."""
+    """Returns libtpu's name of a transfer by a host to another slice, such as "ONE_TO_ONE", or None otherwise."""
     found = re.search(r'_xla_megascale_transfer_type="(\w+)"', instruction.attributes)
     return found[1] if found and instruction.opcode == "send" else None
 
 
 def _is_scattered(instructions: Mapping[str, Instruction], reduced: Instruction) -> bool:
-    """Whether each device keeps only its part: a TPU writes a reduce-scatter as a fused all-reduce and slice."""
+    """Returns whether each device keeps only its part: a TPU has a fused all-reduce and slice as a reduce-scatter."""
     users = [each for each in instructions.values() if reduced.name in each.operands]
     return bool(users) and all(user.opcode == "dynamic-slice" for user in users)

@@ -1,4 +1,4 @@
-"""A traced training step, compiled for its devices."""
+"""Compiles a traced training step for its devices."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ from jax.experimental.compilation_cache import compilation_cache
 from estimator_core.errors import EstimatorError
 from estimator_core.lowering import TracedStep
 
-#: The caches of XLA for cards, which is what makes the path of the folder a part of the names of programs.
+#: The setting of jax for the caches of XLA for GPUs. With it, the path of the folder is a part of the names of
+#: programs.
 ANY_FOLDER = "jax_persistent_cache_enable_xla_caches"
 
 
@@ -26,9 +27,9 @@ class CompiledStep:
     """A compiled training step.
 
     Attributes:
-        program: the result of `lowered.compile()`; None if the compiler found that it does not fit.
-        seconds: the time of lowering and compiling.
-        needed_bytes: the device memory that it needs according to the compiler, if it does not fit.
+        program: the result of `lowered.compile()`, or None if the compiler found that the program does not fit.
+        seconds: the seconds of lowering and compiling.
+        needed_bytes: the required device memory according to the compiler, if the program does not fit.
     """
 
     program: Any
@@ -39,15 +40,15 @@ class CompiledStep:
 def compile_step(
     step: TracedStep, options: Mapping[str, str | bool] | None = None, *, cache: Path | None = None
 ) -> CompiledStep:
-    """Compiles a traced step for its devices; a program that does not fit raises no error.
+    """Compiles a traced step for its devices. A program that does not fit raises no error.
 
     Args:
         step: the traced step.
-        options: flags of the compiler by name, which a run would set in the environment.
-        cache: an empty folder in which jax keeps the program; None: it is not kept.
+        options: the flags of the compiler by name, which a run would set in the environment.
+        cache: the empty folder in which jax keeps the program. None: it is not kept.
 
     Raises:
-        EstimatorError: the compiler fails otherwise.
+        EstimatorError: the compiler fails for another reason than memory.
     """
     began = time.monotonic()
     with step.placement.context(), _compile_cache(cache):
@@ -62,7 +63,7 @@ def compile_step(
 
 
 def program_text(step: TracedStep, program: Any, options: Mapping[str, str | bool] | None = None) -> str:
-    """The text of a compiled program.
+    """Returns the text of a compiled program.
 
     If the compiler is newer than jaxlib, jaxlib may not read its program. Then the step is compiled again, and the
     compiler itself writes the text.
@@ -70,7 +71,7 @@ def program_text(step: TracedStep, program: Any, options: Mapping[str, str | boo
     Args:
         step: the traced step.
         program: the same step, compiled.
-        options: the flags with which it was compiled.
+        options: the flags with which the program was compiled.
 
     Raises:
         JaxRuntimeError: jaxlib cannot read the program, and the compiler does not write it.
@@ -89,7 +90,7 @@ def program_text(step: TracedStep, program: Any, options: Mapping[str, str | boo
 
 
 def needed_bytes(message: str) -> int | None:
-    """The bytes that a compiler needs according to its out-of-memory message; None for another error.
+    """Returns the bytes that a compiler requires according to its out-of-memory message, or None for another error.
 
     Example:
         >>> needed_bytes("RESOURCE_EXHAUSTED: the total memory required (32.00G) exceeds available HBM (15.75G)")
@@ -105,8 +106,8 @@ def needed_bytes(message: str) -> int | None:
 
 @contextlib.contextmanager
 def _compile_cache(folder: Path | None) -> Generator[None]:
-    """Keeps what is compiled inside in a folder. None turns the cache off: a program that it knows takes no time to
-    compile, and may lack its text.
+    """Keeps the programs that are compiled inside the context in a folder. None turns the cache off, because a cached
+    program takes no time to compile, and may lack its text.
     """
     settings: dict[str, Any] = {"jax_enable_compilation_cache": folder is not None}
     if folder is not None:
@@ -128,4 +129,4 @@ def _set(settings: Mapping[str, Any]) -> None:
     for name, value in settings.items():
         jax.config.update(name, value)
     if len(settings) > 1:
-        compilation_cache.reset_cache()  # jax looks at the folder when it first compiles
+        compilation_cache.reset_cache()  # jax reads the setting when it first compiles

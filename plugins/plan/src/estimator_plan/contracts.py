@@ -1,4 +1,4 @@
-"""What a backend may say beside `TopologyBackend`, if its devices differ in how a program is compiled or stored."""
+"""Optional parts of a backend beside `TopologyBackend`, for devices that need flags or store arrays differently."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ class CompilesWithFlags(Protocol):
     """
 
     def compiler_options(self) -> Mapping[str, str | bool]:
-        """The flags that a run would set, by name, without dashes."""
+        """Returns the flags that a run would set, by name, without dashes."""
         ...
 
 
 @runtime_checkable
 class BoundedByProcessors(Protocol):
-    """A backend whose devices hold no more than processors do, apart from a workspace.
+    """A backend whose devices hold no more than CPUs do, apart from a workspace.
 
-    Where its compiler is not installed, a plan compiles the step for processors, and takes the result as an upper
-    bound. A backend without this attribute has no such bound.
+    If its compiler is not installed, a plan compiles the step for CPUs, and uses the result as an upper bound. A
+    backend without this attribute has no such bound.
 
     Attributes:
-        workspace_bytes: what a library of matrix products takes on each device while it computes one.
+        workspace_bytes: the bytes that a library of matrix products takes on each device while it computes a product.
 
     Example:
         >>> class Cards:

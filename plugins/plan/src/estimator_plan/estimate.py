@@ -1,4 +1,4 @@
-"""The roofline of a traced step before it is compiled: by the shardings of its variables alone."""
+"""The roofline of a traced step before it is compiled, from the shardings of its variables alone."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Estimate:
     """The estimated cost of a step, used to choose which meshes to compile.
 
     Attributes:
-        times: the roofline.
+        state_bytes: the bytes of variables and slots on one device.
         state_bytes: variables and slots on one device.
         fits: whether the state alone fits.
     """
@@ -34,12 +34,14 @@ class Estimate:
 
     @property
     def rank(self) -> tuple[bool, float, float, int]:
-        """The order of candidates: whether the state fits, the busiest resource, the sum of all, the state."""
+        """The sort key of candidates: whether the state fits, the time of the busiest resource, the sum of all, the
+        state.
+        """
         return (not self.fits, self.times.at_least or 0.0, self.times.at_most or 0.0, self.state_bytes)
 
 
 def estimate(step: TracedStep, topology: Topology) -> Estimate:
-    """The roofline of a step by the shardings of its variables; nothing is compiled.
+    """Returns the roofline of a step from the shardings of its variables; nothing is compiled.
 
     - A variable that is split over axes of the batch is gathered for two passes, and its gradient is scattered. Other
       axes of the batch reduce the gradient of each part.
@@ -77,7 +79,7 @@ def estimate(step: TracedStep, topology: Topology) -> Estimate:
 
 
 def _tokens(flops: float, variables: Mapping[str, Any]) -> float:
-    """How many rows meet each variable: a product with its two gradients takes six operations a row and weight."""
+    """Returns the rows that each variable processes: a product and its two gradients need six operations per weight."""
     weights = sum(math.prod(each.shape) for each in variables.values() if len(each.shape) > 1)
     return flops / (6 * weights) if weights else 0.0
 
@@ -100,7 +102,7 @@ def _collective(layout: Layout, kind: str, axes: tuple[str, ...], payload: int) 
 
 
 def _split_axes(spec: Any) -> list[tuple[str, ...]]:
-    """The axes of the mesh by which each axis of a variable is split."""
+    """Returns the axes of the mesh by which each axis of a variable is split."""
     return [(entry,) if isinstance(entry, str) else tuple(entry or ()) for entry in spec]
 
 

@@ -1,6 +1,6 @@
 """Floating point operations of a traced program, counted from its jaxpr.
 
-XLA's own count (`cost_analysis`) counts the body of a loop once, for any trip count. A model that scans over its
+The count of XLA (`cost_analysis`) includes the body of a loop once, for any trip count. A model that scans over its
 layers, or a step that accumulates over micro-batches, would seem many times cheaper than it is.
 """
 
@@ -18,7 +18,7 @@ class FlopCount:
     """Operations of matrix products and convolutions. A multiplication and an addition are two operations.
 
     Attributes:
-        by_dtype: operations by the dtype of the operands.
+        by_dtype: the operations by the dtype of the operands.
         notes: the parts that could not be counted exactly, once each.
 
     Example:
@@ -41,16 +41,16 @@ class FlopCount:
 def count_flops(jaxpr: Any) -> FlopCount:
     """Counts the operations of a program, over all devices.
 
-    Loops count as often as they run. Of several branches the most expensive one counts. Work that rematerialisation
-    repeats counts twice. Work that no output needs does not count. Elementwise operations are not counted: they are
-    bound by memory.
+    Loops count as often as they run. Of several branches, the most expensive one counts. Work that rematerialisation
+    repeats counts twice. Work that no output needs does not count. Elementwise operations are not counted, because
+    memory limits their time.
 
     Args:
         jaxpr: a (closed) jaxpr, such as `jax.jit(f).trace(...).jaxpr`.
     """
     from jax.interpreters import partial_eval
 
-    # The compiler leaves out what no output needs, such as predictions in training.
+    # The compiler removes the work that no output needs, such as predictions in training.
     jaxpr = getattr(jaxpr, "jaxpr", jaxpr)
     needed, _ = partial_eval.dce_jaxpr(jaxpr, [True] * len(jaxpr.outvars))
     found = FlopCount()
@@ -84,7 +84,7 @@ def _of_equation(equation: Any, notes: dict[str, None], seen: dict[int, Counter[
         return max(inner, key=lambda branch: sum(branch.values()))
     if name == "while" and any(inner):
         notes.setdefault("a while loop with an unknown number of rounds is counted once")
-    if name == "shard_map":  # its body is the program of one device
+    if name == "shard_map":  # the body is the program of one device
         mesh = params["mesh"]
         manual = params.get("newly_manual_axes", params.get("manual_axes", mesh.axis_names))
         return _times(sum(inner, Counter()), math.prod(mesh.shape[axis] for axis in manual))
@@ -99,7 +99,7 @@ def _times(count: Counter[str], factor: int) -> Counter[str]:
 
 
 def _jaxprs(params: Mapping[str, Any]) -> Iterator[Any]:
-    """The programs inside an equation: parameters that are jaxprs, or tuples of jaxprs (the branches of a cond)."""
+    """Yields the programs inside an equation: parameters that are jaxprs, or tuples of jaxprs (branches of a cond)."""
     for value in params.values():
         for item in value if isinstance(value, tuple) else (value,):
             if hasattr(getattr(item, "jaxpr", item), "eqns"):
@@ -112,8 +112,8 @@ def _dot_general(shapes: list[tuple[int, ...]], params: Mapping[str, Any]) -> in
 
 
 def _conv(shapes: list[tuple[int, ...]], params: Mapping[str, Any]) -> int:
-    # Kernel: (out features, in features of a group, *window), as its dimension numbers say. Where the input is dilated
-    # (the gradient of a strided convolution), all but every n-th value is a zero that no device need multiply.
+    # The dimension numbers order the kernel as (out features, in features of a group, *window). In a dilated input (the
+    # gradient of a strided convolution), all but every n-th value are zeros, which devices need not multiply.
     kernel = params["dimension_numbers"].rhs_spec
     window = math.prod(shapes[1][axis] for axis in kernel[1:])
     return 2 * math.prod(shapes[-1]) * window // math.prod(params["lhs_dilation"])

@@ -1,4 +1,4 @@
-"""Reads the text of a compiled program: computations, instructions, and how often each computation runs."""
+"""Reads the text of a compiled program: its computations, its instructions, and how often each computation runs."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ _MEMORY_SPACE = re.compile(r"S\((\d+)\)")
 
 @dataclass(frozen=True, kw_only=True)
 class Array:
-    """One array of an instruction's type.
+    """One array of the type of an instruction.
 
     Attributes:
         bytes: the size of its elements, without padding.
-        in_memory: whether it is in the device's main memory, and not in a scratch memory on the chip.
+        in_memory: whether it is in the main memory of the device, and not in a scratch memory on the chip.
     """
 
     bytes: int
@@ -45,12 +45,12 @@ class Instruction:
     """One line of a computation.
 
     Attributes:
-        name: its name, unique in the program.
-        opcode: "fusion", "all-reduce-start", ...
-        arrays: the arrays of its result; several for a tuple.
-        operands: names of the instructions it reads.
+        name: the name, unique in the program.
+        opcode: the operation: "fusion", "all-reduce-start", ...
+        arrays: the arrays of its result. A tuple has several.
+        operands: the names of the instructions that it reads.
         attributes: the text after the operands.
-        constant: the value of an integer constant, or the number of a parameter; else None.
+        constant: the value of an integer constant, or the number of a parameter. Otherwise None.
         root: whether it is the result of the computation.
     """
 
@@ -63,7 +63,7 @@ class Instruction:
     root: bool
 
     def called(self, key: str) -> str | None:
-        """The computation named by an attribute such as `calls` or `body`."""
+        """Returns the computation named by an attribute such as `calls` or `body`, or None."""
         found = re.search(rf"\b{key}=%?([\w.\-]+)", self.attributes)
         return None if found is None else found.group(1)
 
@@ -73,9 +73,9 @@ class Module:
     """A compiled program.
 
     Attributes:
-        computations: instructions by computation.
+        computations: the instructions by name, by computation.
         entry: the computation that runs first.
-        device_count: how many devices it numbers; None if its text does not say.
+        device_count: the number of devices in its numbering, or None if its text does not contain it.
         notes: the parts that could not be read, once each.
     """
 
@@ -85,14 +85,14 @@ class Module:
     notes: dict[str, None] = field(default_factory=dict[str, None])
 
     def executions(self) -> Iterator[tuple[str, int]]:
-        """Every computation that runs by itself, and how often: the entry, bodies of loops, branches, calls.
+        """Yields every computation that runs by itself, and how often: the entry, bodies of loops, branches, calls.
 
-        Computations inside fusions and reductions belong to their instruction and are left out.
+        Computations inside fusions and reductions belong to their instruction, and are left out.
         """
         yield from self._runs(self.entry, 1)
 
     def fused(self, computation: str) -> Iterator[str]:
-        """The computations fused into the instructions of one, at any depth."""
+        """Yields the computations that are fused into the instructions of one computation, at any depth."""
         for instruction in self.computations[computation].values():
             inner = instruction.called("calls") if instruction.opcode == "fusion" else None
             if inner is not None and inner in self.computations:
@@ -122,7 +122,7 @@ class Module:
             yield instruction.called("calls") or "", 1
 
     def _trips(self, loop: Instruction) -> int:
-        """How often a loop runs: the number of the compiler, else the constant that its condition compares with."""
+        """Returns the trip count of a loop: that of the compiler, else the constant in its condition."""
         known = re.search(r'known_trip_count"?:\s*\{"n":"(\d+)"', loop.attributes)
         if known:
             return int(known.group(1))
@@ -195,7 +195,7 @@ def _read_instruction(line: str) -> Instruction | None:
 
 
 def _element(operand: str, computation: Mapping[str, Instruction]) -> Instruction:
-    """What compilers since jaxlib 0.12 write as `%tuple#2`, as older ones write it: in a line of its own."""
+    """Returns the separate instruction that older compilers write for `%tuple#2`, the form since jaxlib 0.12."""
     name, _, index = operand.partition("#")
     arrays = computation[name].arrays if name in computation else ()
     return Instruction(
@@ -210,7 +210,7 @@ def _element(operand: str, computation: Mapping[str, Instruction]) -> Instructio
 
 
 def _closing(text: str, opening: int) -> int:
-    """The position after the bracket that closes the one at `opening`."""
+    """Returns the position after the bracket that closes the one at `opening`."""
     depth = 0
     for position in range(opening, len(text)):
         depth += (text[position] == "(") - (text[position] == ")")

@@ -1,4 +1,4 @@
-"""Tables in the memory of the host: the bytes of their rows that travel in a step."""
+"""Tables in the memory of the host: the bytes of their rows that are transferred in a step."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from estimator_plan.memory import HOST_KINDS, in_host_memory
 
 @dataclass(frozen=True, kw_only=True)
 class HostRows:
-    """Bytes of rows between one device and its host, in a step, at most.
+    """The largest number of bytes of rows between one device and its host in a step.
 
-    A device that caches rows moves only those that are not in its cache, and those that leave it.
+    A device that caches rows transfers only rows that are not in its cache, and rows that leave it.
 
     Attributes:
-        read: bytes from the host: the rows of each look-up, then those of the update with their slots.
-        written: bytes to the host: the updated rows with their slots.
+        read: the bytes from the host: the rows of each look-up, then the rows of the update with their slots.
+        written: the bytes to the host: the updated rows with their slots.
     """
 
     read: int
@@ -29,12 +29,12 @@ class HostRows:
 
 
 def has_host_memory(devices: Sequence[Any]) -> bool:
-    """Whether a program for these devices can name the memory of their host; those of absent cards cannot."""
+    """Returns whether a program for these devices can name the memory of their host. Absent GPUs cannot."""
     return any(memory.kind in HOST_KINDS for memory in devices[0].addressable_memories())
 
 
 def host_rows(step: TracedStep) -> HostRows | None:
-    """The rows of a step, as if all ids of the batch were distinct and of one device; None without such tables."""
+    """Returns the rows of a step, as if all ids of a batch were distinct and of one device. None without tables."""
     read = written = 0
     tables = {name: leaf for name, leaf in step.state.variables.items() if in_host_memory(leaf)}
     for key, shape in step.lookups.items():
@@ -47,7 +47,7 @@ def host_rows(step: TracedStep) -> HostRows | None:
 
 
 def _slots(step: TracedStep, name: str, table: Any) -> list[Any]:
-    """The arrays of the optimizer that have a row for each row of a table."""
+    """Returns the arrays of the optimizer that have a row for each row of a table."""
     members = (getattr(member, "tables", {}) for member in step.state.opt_state)
     return [leaf for tables in members for leaf in jax.tree.leaves(tables.get(name)) if leaf.shape == table.shape]
 

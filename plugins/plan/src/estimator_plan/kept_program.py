@@ -1,4 +1,4 @@
-"""The compiled step of a plan, kept in a folder that a run names as its `compile_cache`."""
+"""The compiled step of a plan, kept in a folder that a run uses as its `compile_cache`."""
 
 from __future__ import annotations
 
@@ -29,14 +29,15 @@ class KeptProgram:
     """The record of a compiled step in a folder.
 
     Attributes:
-        file: its file in the folder; jax has named it by a digest of the program and of everything it was compiled for.
+        file: the name of the file in the folder. jax derives it from a digest of the program and its compilation
+            settings.
         topology: the devices, as `estimator plan --topology` names them.
-        kind: what jax calls such a device.
-        devices: how many there are.
-        mesh: axis sizes by name.
+        kind: the name of the device kind in jax.
+        devices: the number of devices.
+        mesh: the axis sizes by name.
         examples: the examples of the global batch.
-        seconds: the time of the compilation.
-        versions: of jax and of the compiler.
+        seconds: the seconds of the compilation.
+        versions: the versions of jax and of the compiler.
 
     Example:
         >>> kept = KeptProgram(
@@ -77,23 +78,23 @@ def keep_program(
 ) -> KeptProgram:
     """Compiles the training step of an Estimator for a topology, and keeps it for runs on such devices.
 
-    A run with `RunConfig(compile_cache=folder)` loads it in the place of compiling, if its program, batch, mesh, flags,
-    devices and compiler are the same; otherwise it compiles as always. The folder may be copied to other machines.
-    Loading a program runs its code, so the folder should be writable for its owner alone.
+    A run with `RunConfig(compile_cache=folder)` loads it instead of compiling, if its program, batch, mesh, flags,
+    devices and compiler are the same. Otherwise it compiles as usual. The folder may be copied to other machines.
+    Loading a program runs its code, so only its owner should have write access to the folder.
 
     Args:
-        estimator: its model_fn, params and RunConfig are used.
+        estimator: the Estimator, for its model_fn, params and RunConfig.
         batch: one batch of its training input.
         found: the topology and its backend.
-        folder: the folder for the program, which may hold others. It is created if it does not exist.
-        mesh: as in `plan_training`, like the following.
-        partition_rules: those of the run.
-        remat: of the run.
-        accumulate_steps: of the run.
-        batch_size: examples of the global batch; the default is the size of the batch.
+        folder: the folder for the program. It may hold other programs, and is created if it does not exist.
+        mesh: the axis sizes that replace those in the RunConfig, as in `plan_training`.
+        partition_rules: the rules that replace those in the RunConfig.
+        remat: the value that replaces the one in the RunConfig.
+        accumulate_steps: the number of micro-batches that replaces the one in the RunConfig.
+        batch_size: the number of examples of the global batch. Default: the size of the batch.
 
     Raises:
-        ArgumentError: the run would compile another program than this one, or the step does not fit.
+        ArgumentError: the run would compile a different program, or the step does not fit.
         BackendUnavailableError: the compiler of the devices is not installed.
         EstimatorError: the step does not compile.
     """
@@ -139,7 +140,7 @@ def keep_program(
 
 
 def kept_programs(folder: str | Path) -> list[KeptProgram]:
-    """The programs that were kept in a folder; none if the folder has no record.
+    """Returns the programs that were kept in a folder. There are none if the folder has no record.
 
     Raises:
         ArgumentError: the record in the folder cannot be read.

@@ -1,4 +1,4 @@
-"""The layout of devices of a compiled program: the mesh axes that a group spans, and whether a network joins it."""
+"""The devices of a compiled program: the mesh axes that a group spans, and whether a network joins it."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from estimator_core.backends import Topology
 
 @dataclass(frozen=True, kw_only=True)
 class Layout:
-    """The devices of a mesh, by their numbers in it.
+    """The devices of a mesh, by their numbers in the mesh.
 
     Attributes:
-        axes: the axes of the mesh: sizes by name. The numbers count through them, the last axis fastest.
+        axes: the sizes of the axes of the mesh by name. The numbers count through the axes, the last axis fastest.
         joined: for each number, the group of devices that fast links join.
     """
 
@@ -24,13 +24,13 @@ class Layout:
     joined: Sequence[int]
 
     def of_mesh(self, groups: Sequence[Sequence[int]], device_count: int) -> Sequence[Sequence[int]]:
-        """Groups of devices as a program numbers them, by the numbers of the mesh.
+        """Converts groups of devices from the numbers of a program to the numbers of the mesh.
 
-        libtpu compiles one program for all slices. It numbers the devices of a slice alone, in the mesh's order.
+        libtpu compiles one program for all slices. It numbers only the devices of one slice, in the order of the mesh.
 
         Args:
             groups: the groups, by the numbers of the program.
-            device_count: how many devices the program numbers: all, or those of one slice.
+            device_count: the number of devices in the program's numbering: all, or those of one slice.
 
         Example:
             >>> layout = Layout(axes={"fsdp": 2, "stage": 2}, joined=[0, 1, 0, 1])
@@ -45,7 +45,7 @@ class Layout:
         return [[devices[number] for number in group] for devices in slices.values() for group in groups]
 
     def spanned(self, groups: Sequence[Sequence[int]]) -> tuple[str, ...]:
-        """The axes along which members of one group differ, in the mesh's order.
+        """Returns the axes along which members of one group differ, in the order of the mesh.
 
         Example:
             >>> layout = Layout(axes={"data": 2, "model": 2}, joined=[0, 0, 1, 1])
@@ -60,7 +60,7 @@ class Layout:
         return tuple(name for name, found in zip(self.axes, differ, strict=True) if found)
 
     def crosses(self, groups: Sequence[Sequence[int]]) -> bool:
-        """Whether only the network joins some members of one group.
+        """Returns whether only the network joins some members of one group.
 
         Example:
             >>> Layout(axes={"data": 4}, joined=[0, 0, 1, 1]).crosses([[0, 1], [2, 3]])
@@ -69,7 +69,7 @@ class Layout:
         return any(len({self.joined[number] for number in group}) > 1 for group in groups)
 
     def across(self) -> tuple[int, tuple[str, ...]]:
-        """How many groups a network joins, and the axes of the mesh that cross the network.
+        """Returns the number of groups that a network joins, and the axes of the mesh that cross the network.
 
         Example:
             >>> Layout(axes={"data": 2, "model": 2}, joined=[0, 0, 1, 1]).across()
@@ -81,7 +81,7 @@ class Layout:
 
 
 def layout_of(mesh: Mesh, topology: Topology) -> Layout:
-    """The layout of a program that is compiled for a mesh of a topology's devices."""
+    """Returns the layout of a program that is compiled for a mesh of the devices of a topology."""
     devices = list(mesh.devices.flat)
     size = topology.figures.group_size or topology.device_count
     if topology.slice_count > 1:  # a stand-in has no slice_index

@@ -1,4 +1,4 @@
-"""Chooses among all meshes those that are worth compiling, by a roofline that needs no compiler."""
+"""Chooses the meshes that are worth compiling among all meshes, by a roofline that needs no compiler."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from estimator_plan.preset import Preset
 from estimator_plan.stand_ins import stand_ins
 from estimator_plan.topologies import Found
 
-#: So many meshes are traced at most, those that split layers among the fewest devices first.
+#: The largest number of meshes that are traced. Meshes that split layers among the fewest devices come first.
 TRACED_AT_MOST = 64
-#: A layer is split among so many devices at most.
+#: The largest number of devices that share a layer.
 _INSIDE = 8
 
 
@@ -32,17 +32,17 @@ def likely_meshes(
     batch_size: int | None,
     count: int,
 ) -> list[Preset]:
-    """The most promising meshes that are not among the known ones, the best first.
+    """Returns the most promising meshes that are not among the known ones, the best first.
 
-    Each is traced, and ranked by `estimate`. At most `TRACED_AT_MOST` are.
+    Each mesh is traced, up to `TRACED_AT_MOST`, and ranked by `estimate`.
 
     Args:
-        estimator: its model_fn, params and RunConfig are used.
+        estimator: the Estimator, for its model_fn, params and RunConfig.
         batch: one batch of its training input.
         found: the topology and its backend.
         known: the presets that are compiled anyway.
-        batch_size: examples of the global batch; None: those of the batch.
-        count: how many to choose.
+        batch_size: the number of examples of the global batch. None: the size of the batch.
+        count: the number of meshes to choose.
     """
     if not count:
         return []
@@ -61,7 +61,7 @@ def likely_meshes(
 
 
 def _ways(preset: Preset, topology: Topology) -> tuple[Mapping[str, int], Any]:
-    """What a preset does: its mesh without axes of one device, and its rule with the axes named."""
+    """Returns the effect of a preset: its mesh without axes of one device, and its rule with the axes named."""
     fixed = math.prod(size for size in preset.mesh.values() if size != -1)
     sizes = {axis: topology.device_count // fixed if size == -1 else size for axis, size in preset.mesh.items()}
     mesh = {axis: size for axis, size in sizes.items() if size > 1}
@@ -72,14 +72,14 @@ def _ways(preset: Preset, topology: Topology) -> tuple[Mapping[str, int], Any]:
 
 
 def _inside(preset: Preset) -> int:
-    """The number of devices that share a layer."""
+    """Returns the number of devices that share a layer."""
     return math.prod(size for axis, size in preset.mesh.items() if axis not in ("data", "fsdp"))
 
 
 def _estimated(
     estimator: Estimator, batch: Batch, found: Found, preset: Preset, batch_size: int | None
 ) -> Estimate | None:
-    """The estimate of a preset; None if the model refuses its mesh."""
+    """Returns the estimate of a preset, or None if the model refuses its mesh."""
     try:
         devices = found.backend.topology_devices(found.topology)
     except BackendUnavailableError:

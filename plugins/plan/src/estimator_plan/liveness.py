@@ -1,5 +1,5 @@
-"""What a scheduled program holds at each moment, by its text: arrays from the operation that writes them to the last
-that reads them.
+"""The bytes that a scheduled program holds at each moment, according to its text. An array is held from the operation
+that writes it to the last one that reads it.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from estimator_plan.hlo import Instruction, Module
 
-#: An array: the instruction that writes it, and its place in the result.
+#: An array: the name of the instruction that writes it, and its index in the result.
 Place = tuple[str, int]
 _SAME = ("bitcast", "optimization-barrier")
 
@@ -20,8 +20,8 @@ class Lifetimes:
     """The arrays of one computation that are neither its arguments nor its results.
 
     Attributes:
-        instructions: in the order in which they run.
-        sizes: bytes of each array.
+        instructions: the instructions in the order in which they run.
+        sizes: the bytes of each array.
         born, last: the positions of the instruction that writes an array, and of the last one that reads it.
         arrays: the arrays in the result of each instruction, by name.
     """
@@ -33,21 +33,21 @@ class Lifetimes:
     arrays: Mapping[str, Sequence[frozenset[Place]]]
 
     def of(self, name: str) -> Iterator[Place]:
-        """All arrays in the result of an instruction."""
+        """Yields all arrays in the result of an instruction."""
         for places in self.arrays.get(name, ()):
             yield from places
 
     def holds(self, position: int, name: str) -> bool:
-        """Whether the result of an instruction is held at a moment."""
+        """Returns whether the result of an instruction is held at a moment."""
         return any(place in self.sizes and self.born[place] <= position <= self.last[place] for place in self.of(name))
 
     def absent(self, position: int, names: Sequence[str]) -> int:
-        """Bytes of results that are not held at a moment."""
+        """Returns the bytes of results that are not held at a moment."""
         places = {place for name in names for place in self.of(name) if place in self.sizes}
         return sum(self.sizes[place] for place in places if not self.born[place] <= position <= self.last[place])
 
     def held(self) -> list[int]:
-        """Bytes at the moment of each instruction."""
+        """Returns the bytes at the moment of each instruction."""
         changes = [0] * (len(self.instructions) + 1)
         for place, size in self.sizes.items():
             changes[self.born[place]] += size
@@ -60,11 +60,11 @@ class Lifetimes:
 
 
 def lifetimes(module: Module, computation: str) -> Lifetimes:
-    """The arrays of a computation. A stack that a loop writes in place is one array.
+    """Returns the arrays of a computation. A stack that a loop writes in place is one array.
 
     Args:
-        module: the compiled program, whose instructions stand in the order in which they run.
-        computation: its name.
+        module: the compiled program. Its instructions are in the order in which they run.
+        computation: the name of the computation.
     """
     instructions = list(module.computations[computation].values())
     arrays: dict[str, Sequence[frozenset[Place]]] = {}
@@ -90,7 +90,7 @@ def lifetimes(module: Module, computation: str) -> Lifetimes:
 def _known(
     module: Module, each: Instruction, arrays: Mapping[str, Sequence[frozenset[Place]]]
 ) -> Sequence[frozenset[Place]] | None:
-    """The arrays in a result that is made of others; None if the instruction writes its own."""
+    """Returns the arrays in a result that consists of other arrays, or None if the instruction writes its own."""
     operands = [arrays.get(name, ()) for name in each.operands]
     if each.opcode in ("parameter", "constant"):
         return [frozenset() for _ in each.arrays]
@@ -109,17 +109,17 @@ def _known(
 
 
 def written_in_place(module: Module, each: Instruction) -> str | None:
-    """The operand in which an instruction writes its result: the stack of a loop, or the table of a scatter."""
+    """Returns the operand that an instruction overwrites: the stack of a loop, or the table of a scatter."""
     return _operand(module, each, 0, "dynamic-update-slice", "scatter")
 
 
 def indices_of_scatter(module: Module, each: Instruction) -> str | None:
-    """The operand that says where a scatter adds; None for any other instruction."""
+    """Returns the operand with the indices of a scatter, or None for any other instruction."""
     return _operand(module, each, 1, "scatter")
 
 
 def _operand(module: Module, each: Instruction, place: int, *opcodes: str) -> str | None:
-    """An operand of an operation by its place; the operation may be the result of a fusion."""
+    """Returns an operand of an operation by its position. The operation may be the result of a fusion."""
     if each.opcode in opcodes:
         return each.operands[place]
     inside = fused(module, each)
@@ -134,13 +134,13 @@ def _operand(module: Module, each: Instruction, place: int, *opcodes: str) -> st
 
 
 def fused(module: Module, each: Instruction) -> Sequence[Instruction]:
-    """The instructions inside a fusion; none for any other."""
+    """Returns the instructions inside a fusion, or none for any other instruction."""
     inside = module.computations.get(each.called("calls") or "") if each.opcode == "fusion" else None
     return () if inside is None else tuple(inside.values())
 
 
 def _source(by_name: Mapping[str, Instruction], each: Instruction | None) -> Instruction | None:
-    """The instruction whose array another one passes on."""
+    """Returns the instruction whose array another one passes on."""
     while each is not None and each.opcode in ("bitcast", "copy") and each.operands:
         each = by_name.get(each.operands[0])
     return each

@@ -1,4 +1,4 @@
-"""Rewrites a lowered program: as the compiler of cards does before it divides the work, or as processors store it."""
+"""Rewrites a lowered program as the GPU compiler does before it divides the work, or as CPUs store it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _OUTER = re.compile(
 
 
 def in_float16(text: str) -> str:
-    """A lowered program with float16 in the place of bfloat16.
+    """Returns a lowered program with float16 instead of bfloat16.
 
     Example:
         >>> in_float16("%0 = stablehlo.convert %bf16 : (tensor<8xf32>) -> tensor<8xbf16>")
@@ -22,9 +22,9 @@ def in_float16(text: str) -> str:
 
 
 def with_multiplications(text: str) -> str:
-    """A lowered program in which products that sum over nothing are multiplications.
+    """Returns a lowered program in which products without a sum are multiplications.
 
-    The compiler of cards does this before it divides the program among them, so it divides another program.
+    The GPU compiler does this before it divides the program among the GPUs, so it divides a different program.
 
     Example:
         >>> product = "%2 = stablehlo.dot_general %0, %1, contracting_dims = [] x []"
@@ -58,7 +58,7 @@ def _multiplication(found: re.Match[str]) -> str:
 
 
 def _dims(rank: int, batch: list[int], first: int) -> list[int]:
-    """Where the axes of an operand are in the result: those of the batch come first, its own from `first` on."""
+    """Returns the positions of an operand's axes in the result: batch axes first, its own axes from `first` on."""
     own = [axis for axis in range(rank) if axis not in batch]
     return [batch.index(axis) if axis in batch else first + own.index(axis) for axis in range(rank)]
 

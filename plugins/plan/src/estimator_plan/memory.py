@@ -1,4 +1,4 @@
-"""Memory of one device: the needs of the state and of the program, whether they fit, and what to change."""
+"""The memory of one device: the needs of the state and of the program, whether they fit, and what to change."""
 
 from __future__ import annotations
 
@@ -12,28 +12,29 @@ import jax
 from estimator_core.lowering import TracedStep
 from estimator_plan.compiling import CompiledStep
 
-#: What jax calls the memory of the host.
+#: The names of the memory of the host in jax.
 HOST_KINDS = ("pinned_host", "unpinned_host")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Memory:
-    """Bytes on one device, for one training step.
+    """The bytes on one device, for one training step.
 
     Attributes:
         limit: the bytes that programs can use.
-        variables, model_state, slots, batch: their parts by their shardings; `slots` is the optimizer's state. Tables
-            in the memory of the host do not count.
-        cache: what training keeps on the device of such tables, for example frequent rows and their slots.
-        host: such tables and their slots, in the memory of the host, of each device.
-        whole_state: all variables and slots, on all devices together, each counted once; without tables of the host.
-        temporary: activations and other intermediate arrays; None if nothing was compiled.
-        code: the program itself; None if nothing was compiled.
-        donated: the part of the state that the step overwrites in place; None if nothing was compiled.
+        variables, model_state, slots, batch: the bytes of each part, by its sharding. `slots` is the state of the
+        optimizer. Tables in the memory of the host do not count.
+        cache: the bytes that training keeps of such tables on the device, for example frequent rows and their slots.
+        host: the bytes of such tables and their slots, in the memory of the host, for each device.
+        whole_state: the bytes of all variables and slots on all devices together, each counted once, without tables of
+            the host.
+        temporary: the bytes of activations and other intermediate arrays. None if nothing was compiled.
+        code: the bytes of the program itself. None if nothing was compiled.
+        donated: the bytes of the state that the step overwrites in place. None if nothing was compiled.
         needed: the total of the compiled step: arguments, results that are not donated, temporaries and code. If
             nothing was compiled, a lower bound: state and batch.
         compiled: whether the figures come from a compiler.
-        at_most: an upper bound of `needed` if nothing was compiled; None: there is none.
+        at_most: an upper bound of `needed` if nothing was compiled, or None without such a bound.
     """
 
     limit: int
@@ -58,12 +59,12 @@ class Memory:
 
     @property
     def shortfall(self) -> int:
-        """The missing bytes; 0 if the step fits."""
+        """The missing bytes. 0 if the step fits."""
         return max(0, self.needed - self.limit)
 
     @property
     def fits(self) -> bool | None:
-        """Whether the step fits; None if nothing was compiled, and it fits by the lower bound and not by the upper."""
+        """Whether the step fits. None if nothing was compiled, and only the upper bound exceeds the limit."""
         if self.compiled or self.shortfall:
             return self.shortfall == 0
         return True if self.at_most is not None and self.at_most <= self.limit else None
@@ -72,13 +73,13 @@ class Memory:
 def measure_memory(
     step: TracedStep, compiled: CompiledStep | None, limit: int, temporaries_at_most: int | None = None
 ) -> Memory:
-    """The memory of a step.
+    """Returns the memory of a step.
 
     Args:
         step: the traced step.
         compiled: the compiled step, or None.
         limit: the bytes that programs can use on one device.
-        temporaries_at_most: an upper bound of the temporaries if nothing was compiled; None: there is none.
+        temporaries_at_most: an upper bound of the temporaries if nothing was compiled, or None without such a bound.
     """
     parts = {
         "variables": on_one_device(step.state.variables),
@@ -105,7 +106,7 @@ def measure_memory(
         )
     if compiled.program is None:
         assert compiled.needed_bytes is not None
-        needed = max(compiled.needed_bytes, limit + 1)  # the compiler's figure is rounded
+        needed = max(compiled.needed_bytes, limit + 1)  # the figure of the compiler is rounded
         return Memory(
             limit=limit,
             **parts,
@@ -139,7 +140,7 @@ def measure_memory(
 
 
 def advice(memory: Memory, step: TracedStep, *, precision: str, remat: str) -> tuple[str, ...]:
-    """What to change if a step does not fit, the most effective change first; nothing if it fits.
+    """Returns the changes that would help if a step does not fit, the most effective one first. Empty if it fits.
 
     Args:
         memory: the memory of the step.
@@ -188,7 +189,7 @@ def advice(memory: Memory, step: TracedStep, *, precision: str, remat: str) -> t
 
 
 def gib(size: float) -> str:
-    """A number of bytes in words.
+    """Returns a number of bytes in words.
 
     Example:
         >>> gib(3 * 2**30), gib(2**20), gib(100)
@@ -200,18 +201,18 @@ def gib(size: float) -> str:
 
 
 def on_one_device(tree: Any, *, host: bool = False) -> int:
-    """The bytes of a tree of shapes with shardings, on one device.
+    """Returns the bytes of a tree of shapes with shardings, on one device.
 
     Args:
         tree: the shapes.
-        host: of the arrays in the memory of its host, in place of those in its own.
+        host: whether to count the arrays in the memory of its host, instead of those in its own memory.
     """
     leaves = (leaf for leaf in jax.tree.leaves(tree) if in_host_memory(leaf) is host)
     return sum(_bytes(leaf.sharding.shard_shape(leaf.shape), leaf.dtype) for leaf in leaves)
 
 
 def in_host_memory(leaf: Any) -> bool:
-    """Whether an array is in the memory of the host, by its sharding."""
+    """Returns whether an array is in the memory of the host, according to its sharding."""
     return leaf.sharding.memory_kind in HOST_KINDS
 
 

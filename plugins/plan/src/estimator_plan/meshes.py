@@ -1,4 +1,4 @@
-"""Every mesh of a topology over the axes that a model uses, with the rules that it allows: what a search tries."""
+"""Lists every mesh of a topology over the axes that a model uses, with the rules that it allows, for a search."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from estimator_plan.preset import Preset
 
 
 def named_axes(config: RunConfig) -> tuple[str, ...]:
-    """The axes of the mesh that a RunConfig names besides those of the batch: its mesh, its rules and its specs.
+    """Returns the axes that a RunConfig names besides those of the batch, in its mesh, its rules and its specs.
 
-    Stages of a pipeline are not among them: they have presets of their own.
+    Stages of a pipeline are not among them, because they have separate presets.
 
     Example:
         >>> named_axes(RunConfig(mesh={"data": -1, "model": 2}, logical_axis_rules={"expert": ("expert", "data")}))
@@ -25,7 +25,7 @@ def named_axes(config: RunConfig) -> tuple[str, ...]:
 
 
 def has_stages(config: RunConfig) -> bool:
-    """Whether a RunConfig names stages of a pipeline.
+    """Returns whether a RunConfig names stages of a pipeline.
 
     Example:
         >>> has_stages(RunConfig(partition_rules=[("layers/.*", ("stage",))]))
@@ -35,7 +35,7 @@ def has_stages(config: RunConfig) -> bool:
 
 
 def _named(config: RunConfig) -> dict[str, None]:
-    """All axes of the mesh that a RunConfig names."""
+    """Returns all axes of the mesh that a RunConfig names."""
     specs = [spec.base if isinstance(spec, FullySharded) else spec for _, spec in config.partition_rules]
     entries = [config.mesh or (), *(_flat(entry) for entry in config.logical_axis_rules.values())]
     for name in (name for spec in specs for name in _flat(spec)):
@@ -44,7 +44,7 @@ def _named(config: RunConfig) -> dict[str, None]:
 
 
 def factorisations(count: int, parts: int) -> Iterator[tuple[int, ...]]:
-    """All ordered products of so many numbers that are equal to `count`.
+    """Yields all ordered tuples of `parts` numbers whose product is `count`.
 
     Example:
         >>> list(factorisations(4, 2))
@@ -59,10 +59,10 @@ def factorisations(count: int, parts: int) -> Iterator[tuple[int, ...]]:
 
 
 def free_meshes(topology: Topology, axes: Sequence[str]) -> list[Preset]:
-    """Every mesh of all devices over `data`, `fsdp` and further axes, once with each rule that differs on it.
+    """Returns every mesh of all devices over `data`, `fsdp` and further axes, once with each rule that differs on it.
 
-    Variables stay whole, or are split over `fsdp`, wholly or in their slots alone. Between slices lies `data`: its size
-    is a multiple of their number.
+    Variables stay whole, or are split over `fsdp`, either entirely or only in their slots. `data` joins the slices, so
+    its size is a multiple of their number.
 
     Args:
         topology: the devices.
@@ -91,7 +91,7 @@ def _rules(data: int, fsdp: int) -> list[FullySharded | None]:
     if fsdp == 1:
         return [None, FullySharded(slots_only=True)] if data > 1 else [None]
     split = FullySharded("fsdp")
-    # Without a second axis of the batch, split slots are those of a mesh of `data` alone.
+    # Without a second axis of the batch, split slots are the same as those of a mesh with only `data`.
     return [split, FullySharded("fsdp", slots_only=True)] if data > 1 else [split]
 
 
@@ -109,7 +109,7 @@ def _preset(mesh: Mapping[str, int], rule: FullySharded | None) -> Preset:
 
 
 def _sends(mesh: Mapping[str, int], rule: FullySharded | None) -> str:
-    """What a device sends in a step, in words."""
+    """Returns the data that a device sends in a step, in words."""
     parts: list[str] = []
     inner = math.prod(size for axis, size in mesh.items() if axis not in BATCH_AXES)
     of = "" if inner == 1 else f" of one part in {inner}"
@@ -127,7 +127,7 @@ def _sends(mesh: Mapping[str, int], rule: FullySharded | None) -> str:
 
 
 def _flat(entry: Any) -> tuple[str, ...]:
-    """The names in a spec, or in one of its entries."""
+    """Returns the names in a spec, or in one of its entries."""
     if entry is None:
         return ()
     if isinstance(entry, str):

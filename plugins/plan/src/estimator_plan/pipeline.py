@@ -1,4 +1,4 @@
-"""Layers in stages on different devices: each stage computes a part of the batch while others compute other parts."""
+"""Layers in stages on different devices: each stage computes one part of the batch while others compute other parts."""
 
 from __future__ import annotations
 
@@ -17,24 +17,24 @@ from estimator_core.errors import ArgumentError
 def pipelined(
     layer: Callable[[Any, Any], Any], weights: Any, x: Any, *, microbatches: int = 8, axis: str = STAGES
 ) -> Any:
-    """The result of all layers, one after the other: `for w in weights: x = layer(x, w)`, as a `lax.scan`.
+    """Returns the result of all layers, one after the other: `for w in weights: x = layer(x, w)`, as a `lax.scan`.
 
-    Where the mesh has the axis, each of its parts holds as many layers and is a stage. The batch is cut into
+    If the mesh has the axis, each of its parts is a stage and holds the same number of layers. The batch is cut into
     micro-batches. In each round, all stages compute, and send their activations to the next one. There are
     `microbatches + stages - 1` rounds, so all but the first and the last are full. Without the axis, as in an export,
-    the layers are a plain scan. The numbers differ by the order of sums alone.
+    the layers are a plain scan. The numbers differ only by the order of sums.
 
-    The layer must treat each example by itself: no statistics of the batch. What belongs to examples, such as a mask,
-    passes through the layers as a part of `x`. Gradients of weights are added over the rounds in float32.
+    The layer must treat each example by itself, without statistics of the batch. Data that belongs to examples, such as
+    a mask, passes through the layers as a part of `x`. Gradients of weights are added over the rounds in float32.
 
     Args:
-        layer: takes activations and the weights of one layer; returns activations of the same structure, shapes and
-            dtypes. With `jax.checkpoint` around it, only its inputs are kept for the backward pass.
-        weights: arrays of any dtype, or containers of them; the first axis of each counts the layers. A partition rule
-            such as `("layers/.*", ("stage",))` places each layer where it is computed.
-        x: activations, or containers of them; the first axis of each counts the examples.
-        microbatches: parts of the batch. If they do not divide the examples of a device, their largest common divisor
-            is taken.
+        layer: a function of activations and the weights of one layer that returns activations of the same structure,
+            shapes and dtypes. With `jax.checkpoint` around it, only its inputs are kept for the backward pass.
+        weights: the arrays of any dtype, or containers of them. The first axis of each counts the layers. A partition
+            rule such as `("layers/.*", ("stage",))` places each layer on the devices that compute it.
+        x: the activations, or containers of them. The first axis of each counts the examples.
+        microbatches: the number of parts of the batch. If it does not divide the examples of a device, the largest
+            common divisor is used.
         axis: the axis of the mesh.
 
     Returns:
@@ -73,7 +73,7 @@ def pipelined(
     inside = tuple(name for name, size in sizes.items() if size > 1 and name not in (axis, *batch))
 
     def constrained(array: jax.Array, *before: str | None, split: bool) -> jax.Array:
-        """An array of examples after the axes `before`: split by example, and over `inside` if `split`."""
+        """Constrains an array with examples after the axes `before`: split by example, and over `inside` if `split`."""
         place = len(before)
         entries: list[Any] = [*before, batch if batch and array.shape[place] % shared == 0 else None]
         entries += [None] * (array.ndim - len(entries))
@@ -87,7 +87,8 @@ def pipelined(
         return jax.tree.map(lambda array: constrained(array, *before, split=split), tree)
 
     def stage(x: Any, own: Any) -> Any:
-        # Inside of a stage activations are whole along `inside`, however they travel: the layer decides.
+        # Activations are whole along `inside` within a stage, however they are sent, because the layer decides the
+        # split.
         return of_all(in_turn(of_all(x, split=False), own), split=False)
 
     def by_stage(array: jax.Array) -> jax.Array:
@@ -97,7 +98,7 @@ def pipelined(
 
     # A micro-batch takes every n-th example, so that each device keeps its own.
     fed = of_all(jax.tree.map(lambda a: a.reshape(-1, parts, *a.shape[1:]).swapaxes(0, 1), x), None)
-    # Stages without a micro-batch compute with another one: zeros may have no finite gradient.
+    # Stages without a micro-batch compute with another one, because zeros may have no finite gradient.
     last = jax.tree.map(lambda a: jnp.broadcast_to(a[-1:], (stages - 1, *a.shape[1:])), fed)
     fed = of_all(jax.tree.map(lambda *pieces: jnp.concatenate(pieces), fed, last), None)
     held = of_all(jax.tree.map(lambda a: jnp.broadcast_to(a[:1], (stages, *a.shape[1:])), fed), axis)
@@ -120,7 +121,7 @@ def pipelined(
 
 
 def _widened(array: jax.Array) -> jax.Array:
-    """In float32 if it is narrower: then the gradients of the rounds are added in float32."""
+    """Converts an array to float32 if it is narrower, so that the gradients of the rounds are added in float32."""
     narrow = jnp.issubdtype(array.dtype, jnp.floating) and array.dtype.itemsize < 4
     return array.astype(jnp.float32) if narrow else array
 

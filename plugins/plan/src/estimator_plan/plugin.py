@@ -1,4 +1,4 @@
-"""What estimator-plan declares to estimator-core. Imported at start-up: keep it light."""
+"""The declarations of estimator-plan for estimator-core. They are imported at start-up, so keep it light."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _watches: dict[int, Watch] = {}
 
 
 def estimator_commands() -> Sequence[Command]:
-    """The command `estimator plan`."""
+    """Returns the command `estimator plan`."""
     return [
         Command(
             name="plan",
@@ -32,7 +32,7 @@ def estimator_commands() -> Sequence[Command]:
 
 
 def estimator_run_start(run: Run) -> None:
-    """Where a plan has kept a program for the run, lets the log say whether it is taken."""
+    """Makes the log report whether a run loads its program, if a plan has kept one for it."""
     cache = run.config.compile_cache
     if run.mode != "train" or cache in (None, "auto") or not (Path(cache).expanduser() / "planned.json").is_file():
         return
@@ -48,7 +48,7 @@ def estimator_run_start(run: Run) -> None:
 
 
 def estimator_run_end(run: Run, error: BaseException | None) -> None:
-    """Ends what `estimator_run_start` began."""
+    """Ends the watch of `estimator_run_start`."""
     watch = _watches.pop(id(run.config), None)
     if watch is not None:
         watch.close()

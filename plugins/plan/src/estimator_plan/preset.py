@@ -22,12 +22,12 @@ class Preset:
     """RunConfig fields that belong together.
 
     Attributes:
-        name: "data", "zero1", "fsdp", "tensor", "fsdp+tensor", "pipeline", "pipeline+tensor".
-        mesh: axis sizes by name; -1 for the rest.
-        sharded: the rule for all variables that no user rule matches; None: they stay whole.
+        name: the name: "data", "zero1", "fsdp", "tensor", "fsdp+tensor", "pipeline", "pipeline+tensor".
+        mesh: the axis sizes by name. -1 stands for the rest.
+        sharded: the rule for all variables that no user rule matches. None: these variables stay whole.
         remat: the parts that the backward pass computes again.
         sends: the data that each device sends in a step, in words.
-        accumulate_steps: micro-batches of a step.
+        accumulate_steps: the number of micro-batches of a step.
     """
 
     name: str
@@ -38,10 +38,10 @@ class Preset:
     accumulate_steps: int = 1
 
     def run_config(self, partition_rules: Any = ()) -> dict[str, Any]:
-        """The fields, for `RunConfig(...)` or `config.replace(...)`.
+        """Returns the fields, for `RunConfig(...)` or `config.replace(...)`.
 
         Args:
-            partition_rules: the rules of the user, which come first.
+            partition_rules: the user's rules, which have priority.
 
         Example:
             >>> presets()["fsdp"].run_config()["mesh"]
@@ -53,10 +53,10 @@ class Preset:
 
 
 def presets(slices: int = 1) -> dict[str, Preset]:
-    """The presets, by name.
+    """Returns the presets, by name.
 
     Args:
-        slices: the number of groups of devices that only a network joins; variables are not split across the network.
+        slices: the number of groups of devices that only a network joins. Variables are not split across the network.
 
     Example:
         >>> list(presets())
@@ -86,9 +86,9 @@ def presets(slices: int = 1) -> dict[str, Preset]:
 
 
 def tensor_presets(axis: str, size: int, slices: int = 1) -> dict[str, Preset]:
-    """The presets that split a layer over an axis of the mesh, by name with the size of the axis.
+    """Returns the presets that split a layer over an axis of the mesh, by name with the size of the axis.
 
-    The program says what lies along the axis: `logical_axis_rules` of its RunConfig, or its partition rules.
+    The program defines what is split along the axis: by `logical_axis_rules` of its RunConfig, or by partition rules.
 
     Args:
         axis: the axis of the mesh.
@@ -118,13 +118,13 @@ def tensor_presets(axis: str, size: int, slices: int = 1) -> dict[str, Preset]:
 
 
 def pipeline_presets(stages: int, axes: Mapping[str, int]) -> dict[str, Preset]:
-    """The presets with stages of layers, by name with the sizes of their axes.
+    """Returns the presets with stages of layers, by name with the sizes of their axes.
 
     The program calls `pipelined`, and a partition rule such as `("layers/.*", ("stage",))` places the layers.
 
     Args:
-        stages: the number of stages: that of the groups of devices that only a network joins.
-        axes: axes that split a layer inside a stage, and the number of devices along each.
+        stages: the number of stages, which is the number of groups of devices that only a network joins.
+        axes: the axes that split a layer inside a stage, with the number of devices along each.
 
     Example:
         >>> [preset.mesh for preset in pipeline_presets(2, {"model": 16}).values()]
@@ -164,7 +164,7 @@ def check_place(file: str | Path) -> None:
     if not path.exists():
         return
     try:
-        text = path.read_text(encoding="utf-8") if path.is_file() else None  # a pipe would wait for a writer
+        text = path.read_text(encoding="utf-8") if path.is_file() else None  # opening a pipe would wait for a writer
     except (OSError, UnicodeDecodeError):
         text = None
     if text == "" or (text is not None and _is_plan(text)):
@@ -180,7 +180,7 @@ def _is_plan(text: str) -> bool:
 
 
 def save_preset(preset: Preset, file: str | Path) -> None:
-    """Writes a preset as TOML, for a person to edit.
+    """Writes a preset as TOML that a user can edit.
 
     Raises:
         ArgumentError: the file cannot be written, or it holds something other than a plan.
@@ -202,7 +202,7 @@ def load_preset(file: str | Path) -> Preset:
     """Reads a file of `save_preset` or `estimator plan --save`.
 
     Raises:
-        ArgumentError: the file is not such a preset; the message says why.
+        ArgumentError: the file is not such a preset. The message states the reason.
 
     Example:
         >>> import tempfile

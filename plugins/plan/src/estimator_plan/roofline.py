@@ -11,13 +11,13 @@ from estimator_plan.collectives import Collective
 
 @dataclass(frozen=True, kw_only=True)
 class Roofline:
-    """Seconds of one step during which each resource of a device is busy, at its peak; None if not known.
+    """The seconds of one step during which each resource of a device is busy at its peak. None if not known.
 
     Attributes:
-        compute: matrix products and convolutions.
-        memory: traffic with the device's memory.
-        links: collectives over the fast links between devices.
-        network: collectives over the network between machines.
+        compute: the seconds of matrix products and convolutions.
+        memory: the seconds of traffic with the memory of the device.
+        links: the seconds of collectives over the fast links between devices.
+        network: the seconds of collectives over the network between machines.
     """
 
     compute: float | None
@@ -27,7 +27,7 @@ class Roofline:
 
     @property
     def at_least(self) -> float | None:
-        """The least time of a step: that of the busiest resource, if all others overlap with it."""
+        """The shortest time of a step: that of the busiest resource, if all others overlap with it."""
         known = self._known()
         return max(known.values()) if known else None
 
@@ -45,7 +45,7 @@ class Roofline:
 
     @property
     def utilisation(self) -> float | None:
-        """The share of the peak operations a second that a step of `at_least` seconds would reach (MFU)."""
+        """The share of the peak operations per second that a step of `at_least` seconds would reach (MFU)."""
         least = self.at_least
         return self.compute / least if least and self.compute is not None and self.memory is not None else None
 
@@ -61,12 +61,12 @@ def roofline(
     figures: DeviceFigures,
     device_count: int,
 ) -> Roofline:
-    """The times of a step.
+    """Returns the times of a step.
 
     Args:
-        flops: operations of the step by dtype, all devices together, assumed to be shared equally.
-        traffic: bytes between one device and its memory; None: not known.
-        collectives: the collectives of the step; None: not known.
+        flops: the operations of the step by dtype, of all devices together. They are assumed to be shared equally.
+        traffic: the bytes between one device and its memory, or None if not known.
+        collectives: the collectives of the step, or None if not known.
         figures: the figures of one device.
         device_count: the number of devices.
 

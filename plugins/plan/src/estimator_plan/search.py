@@ -1,4 +1,4 @@
-"""Compares the plans of presets and of other meshes: which one fits, and takes the least time by the roofline."""
+"""Compares the plans of presets and of other meshes: which one fits, and takes the shortest time by the roofline."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ class Candidate:
     """One way to split the step, and its plan.
 
     Attributes:
-        preset: the way.
+        preset: the preset that describes the split.
         plan: the plan of the step.
-        dollars: the price of a million steps; None: no price was given, or the time is not known.
+        dollars: the price of a million steps. None if no price was passed, or the time is not known.
     """
 
     preset: Preset
@@ -37,18 +37,20 @@ class Candidate:
 
     @property
     def seconds(self) -> float:
-        """The bound by which candidates are ranked. A candidate that does not fit or is not known comes last."""
+        """The bound by which candidates are ranked. A candidate that does not fit, or whose time is not known, comes
+        last.
+        """
         least = self.plan.times.at_least
         return float("inf") if self.plan.memory.shortfall or least is None else least
 
     @property
     def seconds_per_example(self) -> float:
-        """The time by which candidates of different batches are ranked."""
+        """The time by which candidates of different batch sizes are ranked."""
         return self.seconds / self.plan.examples
 
     @property
     def sent_bytes(self) -> int | None:
-        """Bytes that each device sends in a step; None: nothing was compiled."""
+        """The bytes that each device sends in a step, or None if nothing was compiled."""
         found = self.plan.collectives
         return None if found is None else sum(each.sent_bytes for each in found)
 
@@ -66,23 +68,24 @@ def search_plans(
 ) -> tuple[Candidate, ...]:
     """Plans every preset and the most likely other meshes with every size of batch, the least time of an example first.
 
-    Each one is compiled, so a search takes as long as that many plans. Equal times are ranked by the needed memory.
-    Where no candidate of a batch fits, they are tried again with rematerialisation, then with more micro-batches. If
-    `logical_axis_rules` of the RunConfig name an axis of the mesh, the presets that split layers are tried too, with 2,
-    4 and 8 devices along it. If it names stages (a rule such as `("layers/.*", ("stage",))`), and a network joins
+    Each plan is compiled, so a search takes as long as that many plans. Equal times are ranked by the needed memory. If
+    no candidate of a batch fits, the candidates are tried again with rematerialisation, then with more micro-batches.
+    If `logical_axis_rules` of the RunConfig name an axis of the mesh, the presets that split layers are tried too, with
+    2, 4 and 8 devices along it. If it names stages (a rule such as `("layers/.*", ("stage",))`), and a network joins
     groups of devices, each group is a stage of the presets "pipeline" and "pipeline+tensor". A preset whose stages
     cannot share the layers is left out. The other meshes are all products of `data`, `fsdp` and the axes that the
     RunConfig names, with the rules that differ on them. A roofline by their shardings chooses those that are compiled.
 
     Args:
-        estimator: its model_fn, params and RunConfig are used; its partition rules come before those of a preset.
+        estimator: the Estimator, for its model_fn, params and RunConfig. Its partition rules come before those of a
+            preset.
         batch: one batch of its training input.
         found: the topology and its backend.
-        batch_sizes: the numbers of examples of the global batch to compare; none: that of the batch.
-        meshes: how many meshes besides the presets are compiled.
-        remats: the parts that the backward pass computes again; "full" is tried only if nothing fits without it.
-        accumulate_steps: how many times as many micro-batches as in the RunConfig. More than the first are tried only
-            if nothing fits with all of `remats`.
+        batch_sizes: the numbers of examples of the global batch to compare. Empty: the size of the batch.
+        meshes: the number of meshes besides the presets that are compiled.
+        remats: the parts that the backward pass computes again. "full" is tried only if nothing fits without it.
+        accumulate_steps: the factors for the number of micro-batches in the RunConfig. Factors after the first are
+            tried only if nothing fits with all of `remats`.
         dollars_per_device_hour: the price of one device.
 
     Raises:
@@ -113,7 +116,7 @@ def search_plans(
 
 
 def _presets(estimator: Estimator, found: Found) -> list[Preset]:
-    """The presets for a topology, and for the axes that the rules of the RunConfig name."""
+    """Returns the presets for a topology, and for the axes that the rules of the RunConfig name."""
     topology, known = found.topology, presets(found.topology.slice_count)
     named = [
         [entry] if isinstance(entry, str) else entry or () for entry in estimator.config.logical_axis_rules.values()
@@ -139,7 +142,7 @@ def _tried(
     batch_size: int | None,
     price: float | None,
 ) -> Iterator[Candidate]:
-    """The plans of presets. Stages are left out if the layers of the program cannot be shared equally by them."""
+    """Yields the plans of presets. Stages are left out if they cannot share the layers of the program equally."""
     for preset in chosen:
         try:
             yield _candidate(estimator, batch, found, preset, batch_size, price)
@@ -168,7 +171,7 @@ def _candidate(
 
 
 def search_report(candidates: Sequence[Candidate]) -> str:
-    """The candidates as a table, the best first, and the reason for the first one."""
+    """Returns the candidates as a table, the best first, and the reason for the first one."""
     head = (
         "preset",
         "remat",

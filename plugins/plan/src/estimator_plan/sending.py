@@ -11,15 +11,15 @@ from estimator_core.lowering import TracedStep
 from estimator_plan.collectives import Collective
 from estimator_plan.memory import gib
 
-#: Below this many times the bytes of the preset, activations and metrics explain the difference.
+#: Below this ratio to the bytes of the preset, activations and metrics explain the difference.
 _WORTH_SAYING = 1.5
 
 
 def advice_to_send_less(collectives: Sequence[Collective] | None, step: TracedStep) -> tuple[str, ...]:
-    """A line if the devices send much more than fully sharded variables need, otherwise nothing.
+    """Returns a line if the devices send much more than fully sharded variables need, otherwise nothing.
 
     Args:
-        collectives: those of the compiled step; None if nothing was compiled.
+        collectives: the collectives of the compiled step, or None if nothing was compiled.
         step: the traced step.
     """
     devices = step.placement.mesh.size
@@ -37,11 +37,11 @@ def advice_to_send_less(collectives: Sequence[Collective] | None, step: TracedSt
 
 
 def sent_by_fsdp(step: TracedStep, devices: int) -> int:
-    """Bytes that a device sends if each variable is gathered for two passes, and each gradient is scattered.
+    """Returns the bytes that a device sends if each variable is gathered twice, and each gradient is scattered.
 
     Args:
         step: the traced step.
-        devices: the devices that share the variables.
+        devices: the number of devices that share the variables.
     """
     sizes = (math.prod(leaf.shape) * leaf.dtype.itemsize for leaf in jax.tree.leaves(step.state.variables))
     return 3 * sum(sizes) * (devices - 1) // devices

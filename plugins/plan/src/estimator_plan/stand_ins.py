@@ -1,4 +1,4 @@
-"""Devices of which only the figures are known: a step can be traced for them if their compiler is not installed."""
+"""Devices of which only the figures are known. A step can be traced for them without their compiler."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from estimator_core.backends import Topology
 
 
 class _Memory(str):
-    """Equal to the name of its kind: jax compares the two where a device is not its own."""
+    """A memory that is equal to the name of its kind, because jax compares the two for devices that are not its own."""
 
     @property
     def kind(self) -> str:
-        """Its name."""
+        """The name of the kind."""
         return str(self)
 
 
 class _Client:
-    """Of process 0, which plans."""
+    """The client of process 0, which makes the plan."""
 
     def process_index(self) -> int:
         return 0
@@ -25,7 +25,7 @@ class _Client:
 
 @dataclass(frozen=True)
 class StandIn:
-    """A device of which only the figures are known: enough to trace a program, not to compile one."""
+    """A device of which only the figures are known. A program can be traced for it, but not compiled."""
 
     id: int
     process_index: int
@@ -35,15 +35,15 @@ class StandIn:
     client = _Client()
 
     def default_memory(self) -> _Memory:
-        """Its own memory."""
+        """Returns the memory of the device."""
         return _Memory("device")
 
     def addressable_memories(self) -> list[_Memory]:
-        """Its own memory and that of its host, which tables may be in."""
+        """Returns the memory of the device and that of its host, in which tables may be."""
         return [_Memory(kind) for kind in ("device", "pinned_host", "unpinned_host")]
 
 
 def stand_ins(topology: Topology) -> list[StandIn]:
-    """Stand-ins for all devices of a topology whose compiler is not installed."""
+    """Returns stand-ins for all devices of a topology whose compiler is not installed."""
     per_host = max(1, topology.device_count // topology.host_count)
     return [StandIn(index, index // per_host, topology.figures.kind) for index in range(topology.device_count)]

@@ -9,7 +9,7 @@ from estimator_plan.training_plan import TrainingPlan
 
 
 def report(plan: TrainingPlan) -> str:
-    """The plan as text to print."""
+    """Returns the plan as text to print."""
     return "\n".join(_lines(plan))
 
 
@@ -105,7 +105,7 @@ def _columns(title: str, last: str, rows: list[tuple[str, str, str]]) -> Iterato
 
 
 def table(head: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> Iterator[str]:
-    """Lines of a table. The first column is aligned to the left, the others to the right."""
+    """Yields the lines of a table. The first column is aligned to the left, the others to the right."""
     widths = [max(len(row[column]) for row in (head, *rows)) for column in range(len(head))]
     for row in (head, *rows):
         first = ("" if row is head else "  ") + row[0]
@@ -117,7 +117,7 @@ def table(head: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> Iterator[st
 
 
 def seconds_text(seconds: float | None) -> str:
-    """A time in words."""
+    """Returns a time in words."""
     if seconds is None:
         return "?"
     return f"{seconds * 1e3:.3f} ms" if seconds >= 1e-3 else f"{seconds * 1e6:.1f} us"

@@ -1,4 +1,4 @@
-"""Whether a run has taken the program that a plan kept for it, and why not."""
+"""Reports whether a run has loaded the program that a plan kept for it, and otherwise the reason."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _OTHER = (
 
 
 class Watch:
-    """Lets a run look for the kept programs, and says whether the first training step that this thread needs was there.
+    """Lets a run look for the kept programs, and logs whether the first training step of this thread was loaded.
 
     Args:
         run: the training call.
@@ -35,12 +35,12 @@ class Watch:
         self._run, self._kept, self._thread = run, kept, threading.get_ident()
         self._hit = self._told = False
         self._before = getattr(jax.config, ANY_FOLDER)
-        jax.config.update(ANY_FOLDER, None)  # as when they were kept
+        jax.config.update(ANY_FOLDER, None)  # as when the programs were kept
         jax.monitoring.register_event_listener(self._on_event)
         jax.monitoring.register_event_duration_secs_listener(self._on_duration)
 
     def close(self) -> None:
-        """Leaves everything as it was."""
+        """Restores the settings, and removes the listeners."""
         jax.config.update(ANY_FOLDER, self._before)
         jax.monitoring.unregister_event_listener(self._on_event)
         jax.monitoring.unregister_event_duration_listener(self._on_duration)
@@ -62,7 +62,7 @@ class Watch:
 
 
 def why_not(kept: list[KeptProgram], run: Run) -> str:
-    """What differs between a run and the kept program that is most like it, in words."""
+    """Returns the differences between a run and the most similar kept program, in words."""
     devices = jax.devices()
     here = KeptProgram(
         file="",
@@ -79,13 +79,13 @@ def why_not(kept: list[KeptProgram], run: Run) -> str:
 
 
 def differences(kept: KeptProgram, here: KeptProgram) -> list[str]:
-    """What a program was kept for, where a run has something else."""
+    """Returns the properties in which a run differs from a kept program, in words."""
     pairs = [(name, getattr(kept, name), getattr(here, name)) for name in ("kind", "devices", "mesh", "examples")]
     pairs += [(name, kept.versions.get(name), here.versions.get(name)) for name in {**kept.versions, **here.versions}]
     return [f"{name}: {planned} in the plan, {found} here" for name, planned, found in pairs if planned != found]
 
 
 def _filled(mesh: Mapping[str, int], devices: int) -> dict[str, int]:
-    """The sizes of a mesh, with the rest in the place of -1."""
+    """Returns the sizes of a mesh, with the remaining devices instead of -1."""
     rest = devices // math.prod(size for size in mesh.values() if size > 0)
     return {axis: size if size > 0 else rest for axis, size in mesh.items()}

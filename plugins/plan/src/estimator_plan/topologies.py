@@ -22,7 +22,7 @@ class Wanted:
     """A parsed topology.
 
     Attributes:
-        family: "v5e", "h100", ...
+        family: the name of the family: "v5e", "h100", ...
         shape: the shape of one slice.
         slices: the number of equal slices, which only a network joins.
     """
@@ -33,10 +33,10 @@ class Wanted:
 
 
 def parse_topology(text: str) -> Wanted:
-    """Reads a topology as users write it.
+    """Parses a topology as users write it.
 
     Args:
-        text: `FAMILY:SHAPE`, or `FAMILYxN` for N devices; `S*` before it: S slices of them.
+        text: `FAMILY:SHAPE`, or `FAMILYxN` for N devices. A prefix `S*` means S slices of them.
 
     Raises:
         ArgumentError: the text has another form.
@@ -57,10 +57,10 @@ def parse_topology(text: str) -> Wanted:
 
 
 def parse_mesh(text: str) -> dict[str, int]:
-    """A mesh as users write it: `data=8,model=4`; -1 is the rest.
+    """Parses a mesh as users write it: `data=8,model=4`. -1 stands for the rest.
 
     Raises:
-        ArgumentError: it has another form.
+        ArgumentError: the text has another form.
 
     Example:
         >>> parse_mesh("data=-1,model=4")
@@ -80,18 +80,19 @@ def parse_mesh(text: str) -> dict[str, int]:
 
 @dataclass(frozen=True, kw_only=True)
 class Found:
-    """A topology, and the backend that can lend its devices."""
+    """A topology, and the backend that provides its devices."""
 
     topology: Topology
     backend: TopologyBackend
 
 
 def find_topology(text: str, get: Callable[[str], Any], names: Sequence[str]) -> Found:
-    """Asks the installed backends for a topology.
+    """Returns the topology with the installed backend that knows it.
 
     Args:
         text: the topology, as users write it.
-        get: returns the component of a backend by name: a class, or a function that makes the backend.
+        get: the function that returns the component of a backend by name: a class, or a function that makes the
+            backend.
         names: the backends that exist.
 
     Raises:
@@ -116,10 +117,10 @@ def find_topology(text: str, get: Callable[[str], Any], names: Sequence[str]) ->
 
 
 def _slices(one: Topology, count: int) -> Topology:
-    """Equal slices of one topology, which only a network joins.
+    """Returns equal slices of one topology, which only a network joins.
 
     Raises:
-        ArgumentError: its devices already form groups.
+        ArgumentError: the devices of the topology already form groups.
     """
     if count == 1:
         return one

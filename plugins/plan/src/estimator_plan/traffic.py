@@ -1,4 +1,4 @@
-"""Bytes that a compiled program moves between a device and its memory."""
+"""The bytes that a compiled program moves between a device and its memory."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from estimator_plan.hlo import Array, Instruction, Module
 
-#: Opcodes that compute nothing: their results are their operands, or are counted where they are used.
+#: Opcodes without work: their results are their operands, or are counted where they are used.
 _FREE = frozenset(
     (
         *("parameter", "constant", "tuple", "get-tuple-element", "bitcast", "while", "conditional", "call"),
@@ -18,7 +18,7 @@ _UPDATES = ("dynamic-update-slice", "scatter")
 
 
 def memory_traffic(module: Module) -> int:
-    """Bytes read and written by one device in one run, loops included.
+    """Returns the bytes that one device reads and writes in one run, including loops.
 
     Every instruction reads its operands and writes its result once. A slice, or an update in place, touches only the
     slice. Arrays in scratch memory on the chip do not count, and caches are assumed to hold nothing between
@@ -58,7 +58,7 @@ def _of_fusion(fusion: Instruction, operands: Sequence[tuple[Array, ...]], inner
         whole = _in_memory(operands[index]) if index < len(operands) else 0
         users = [each for each in inner.values() if parameter.name in each.operands]
         if parameter.name in updated and all(each.opcode in _UPDATES for each in users):
-            continue  # updated in place: the update counts below
+            continue  # updated in place: the update is counted below
         if whole and users and all(each.opcode in _SLICES for each in users):
             whole = min(whole, sum(_bytes(each.arrays) for each in users))
         total += whole

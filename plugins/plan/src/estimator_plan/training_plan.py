@@ -39,18 +39,19 @@ class TrainingPlan:
 
     Attributes:
         topology: the devices.
-        mesh: axis sizes by name.
+        mesh: the axis sizes by name.
         examples: the examples of the global batch.
-        flops: operations of a step by dtype, all devices together, loops counted as often as they run.
-        sharing: how many devices share these operations.
-        compiler_flops: the compiler's count for one device, in which the body of a loop counts once; None: no count.
+        flops: the operations of a step by dtype, of all devices together. Loops count as often as they run.
+        sharing: the number of devices that share these operations.
+        compiler_flops: the count of the compiler for one device, in which the body of a loop counts once. None: no
+            count.
         memory: the memory of one device.
-        advice: what to change if the step does not fit.
-        collectives: the collectives of a step; None if nothing was compiled.
-        traffic: bytes between one device and its memory in a step; None if nothing was compiled.
-        host_rows: the rows of tables that travel between a device and its host; None without tables there.
+        advice: the changes that help if the step does not fit.
+        collectives: the collectives of a step. None if nothing was compiled.
+        traffic: the bytes between one device and its memory in a step. None if nothing was compiled.
+        host_rows: the rows of tables that are sent between a device and its host. None without tables there.
         times: the roofline.
-        compile_seconds: the time of the compilation; None if nothing was compiled.
+        compile_seconds: the seconds of the compilation. None if nothing was compiled.
         versions: the versions of the compiler.
         notes: the parts that the figures leave out.
     """
@@ -72,7 +73,7 @@ class TrainingPlan:
     notes: tuple[str, ...]
 
     def to_json(self) -> dict[str, Any]:
-        """The plan as JSON values; `format` increases when a key changes its meaning."""
+        """Returns the plan as JSON values. `format` increases when a key changes its meaning."""
         memory, times = self.memory, self.times
         return {
             "format": _VERSION,
@@ -119,14 +120,14 @@ def plan_training(
     If the compiler for the devices is not installed, the plan has all figures that need no compiler, and a note.
 
     Args:
-        estimator: its model_fn, params and RunConfig are used; its state is not.
+        estimator: the Estimator, for its model_fn, params and RunConfig. Its state is not used.
         batch: one batch of its training input.
         found: the topology and its backend, as `find_topology` returns them.
         mesh: axis sizes that replace those in the RunConfig. Without either, batches are split over all devices.
         partition_rules: the rules that replace those in the RunConfig.
         remat: the value that replaces the one in the RunConfig.
         accumulate_steps: the number of micro-batches that replaces the one in the RunConfig.
-        batch_size: examples of the global batch; the default is the size of the batch.
+        batch_size: the number of examples of the global batch. Default: the size of the batch.
 
     Raises:
         ArgumentError: the mesh does not fit the devices.
@@ -210,7 +211,7 @@ def _config(config: RunConfig, **given: Any) -> RunConfig:
 
 
 def _busy_devices(step: TracedStep) -> int:
-    """Devices that share the work of a step: a batch that does not divide is computed on all of them."""
+    """Returns the number of devices that share the work of a step. All of them compute a batch that does not divide."""
     parts = step.placement.batch_parts
     return step.placement.mesh.size if step.examples % parts == 0 else step.placement.mesh.size // parts
 
@@ -244,7 +245,7 @@ def _compiler_flops(compiled: CompiledStep | None) -> float | None:
 
 
 def versions() -> dict[str, str]:
-    """Of jax and of the compilers that are installed."""
+    """Returns the versions of jax and of the installed compilers."""
     import importlib.metadata
 
     found: dict[str, str] = {}

@@ -80,7 +80,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Runs the command; returns 3 if the step does not fit."""
+    """Runs the command. Returns 3 if the step does not fit."""
     from estimator_core.config import FullySharded
     from estimator_core.plugins import default_plugins
     from estimator_plan import find_topology, keep_program, parse_mesh, plan_training, report
@@ -151,16 +151,16 @@ def _search(args: argparse.Namespace, estimator: Any, batch: Any, found: Any) ->
 
 
 def _program_opener() -> Callable[..., Any]:
-    """The function that reads the user's file.
+    """Returns the function that reads the user's file.
 
     Raises:
-        ArgumentError: estimator-experiment, which has the function, is not installed.
+        ArgumentError: estimator-experiment, which provides the function, is not installed.
     """
     try:
         from estimator_experiment import open_program
     except ModuleNotFoundError as error:
         if error.name != "estimator_experiment":
-            raise  # the package is installed, but an import of it is not
+            raise  # the package is installed, but one of its imports is not
         raise ArgumentError(
             "`estimator plan` reads FILE with estimator-experiment, which is not installed: "
             'pip install "estimator-plan[cli]". From a program, call estimator_plan.plan_training instead.'
