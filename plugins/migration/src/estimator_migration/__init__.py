@@ -1,7 +1,7 @@
-"""For users of tf.estimator: what becomes of a program, line by line.
+"""Tools for users of tf.estimator: they show, line by line, how a program changes.
 
-Importing this package imports no other module: each public name is imported at its first use. `__init__.pyi` is the
-typed list of the names.
+The import of this package imports no other module, because each public name is imported at its first use.
+`__init__.pyi` is the typed list of the names.
 """
 
 import importlib

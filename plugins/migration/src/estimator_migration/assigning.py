@@ -1,4 +1,4 @@
-"""What a program assigns to attributes: `self.tf = tf`."""
+"""Assignments of a program to attributes, such as `self.tf = tf`."""
 
 from __future__ import annotations
 
@@ -6,22 +6,22 @@ import libcst as cst
 
 
 class AttributeTargets(cst.CSTVisitor):
-    """Collects what is assigned to attributes.
+    """Collects the assignments to attributes.
 
     Attributes:
-        values: the expressions, by the name of the attribute as it is written.
+        values: the assigned expressions, by the name of the attribute as it is written.
     """
 
     def __init__(self) -> None:
         self.values: dict[str, list[cst.BaseExpression]] = {}
 
     def visit_Assign(self, node: cst.Assign) -> None:
-        """Notes `a.b = x` and `a.b = c.d = x`."""
+        """Records `a.b = x` and `a.b = c.d = x`."""
         for target in node.targets:
             self._note(target.target, node.value)
 
     def visit_AnnAssign(self, node: cst.AnnAssign) -> None:
-        """Notes `a.b: T = x`."""
+        """Records `a.b: T = x`."""
         if node.value is not None:
             self._note(node.target, node.value)
 
@@ -32,7 +32,7 @@ class AttributeTargets(cst.CSTVisitor):
 
 
 def dotted_name(node: cst.BaseExpression) -> str:
-    """`self.cfg.tf` as it is written; "" for anything else than names and points.
+    """Returns `self.cfg.tf` as it is written, or "" for anything other than names and dots.
 
     Example:
         >>> dotted_name(cst.parse_expression("self.cfg.tf")), dotted_name(cst.parse_expression("f().tf"))

@@ -1,4 +1,4 @@
-"""Arguments of calls: by keyword where the successor has them elsewhere, renamed, and with TensorFlow's defaults."""
+"""Arguments of calls: by keyword where their order differs, renamed, and with the defaults of TensorFlow."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _COMMA = cst.Comma(whitespace_after=cst.SimpleWhitespace(" "))
 
 
 def called(call: cst.Call, row: Row) -> cst.BaseExpression:
-    """What a call becomes whose function is the successor already."""
+    """Returns the replacement of a call whose function is already the successor."""
     if row.uncalled:
         return call.func.with_changes(lpar=[*call.lpar, *call.func.lpar], rpar=[*call.func.rpar, *call.rpar])
     done = call.with_changes(args=successors(call.args, row))
@@ -26,12 +26,12 @@ def called(call: cst.Call, row: Row) -> cst.BaseExpression:
 
 
 def successors(args: Sequence[cst.Arg], row: Row) -> list[cst.Arg]:
-    """The arguments of the successor, for those of a call of TensorFlow."""
+    """Returns the arguments of the successor, for those of a call of TensorFlow."""
     return _with_defaults(_renamed(_by_keyword(args, row), row), row)
 
 
 def _by_keyword(args: Sequence[cst.Arg], row: Row) -> list[cst.Arg]:
-    """The arguments, by keyword where they stand elsewhere in the successor."""
+    """Returns the arguments, by keyword if their place differs in the successor."""
     by_place = [argument for argument in args if argument.keyword is None]
     if len(by_place) > len(row.places) or _starred(args):
         return list(args)
@@ -43,12 +43,12 @@ def _by_keyword(args: Sequence[cst.Arg], row: Row) -> list[cst.Arg]:
 
 
 def _renamed(args: Sequence[cst.Arg], row: Row) -> list[cst.Arg]:
-    """The arguments with the names of the successor, without those that it does not have."""
+    """Returns the arguments with the names of the successor, without those that it does not have."""
     kept: list[cst.Arg] = []
     said = {argument.keyword.value for argument in args if argument.keyword is not None}.difference(row.arguments)
     for argument in args:
         word = "" if argument.keyword is None else argument.keyword.value
-        if word not in row.arguments or row.arguments[word] in said:  # the name twice would be no program
+        if word not in row.arguments or row.arguments[word] in said:  # a repeated keyword is a syntax error
             kept.append(argument)
         elif row.arguments[word] == "/":
             kept.append(argument.with_changes(keyword=None, equal=cst.MaybeSentinel.DEFAULT))
@@ -60,7 +60,7 @@ def _renamed(args: Sequence[cst.Arg], row: Row) -> list[cst.Arg]:
 
 
 def _with_defaults(args: Sequence[cst.Arg], row: Row) -> list[cst.Arg]:
-    """The arguments, and those that TensorFlow has by default and the successor does not."""
+    """Returns the arguments, and the defaults of TensorFlow that the successor does not have."""
     by_place = sum(argument.keyword is None for argument in args)
     said = {argument.keyword.value for argument in args if argument.keyword is not None}.union(row.places[:by_place])
     done = list(args)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-#: Packages whose names are checked.
+#: The packages whose names are checked.
 ROOTS = frozenset(
     {
         "horovod",
@@ -21,16 +21,16 @@ ROOTS = frozenset(
     }
 )
 
-#: Packages of tensorflow_estimator whose names are of tf.estimator itself.
+#: The packages of tensorflow_estimator whose names belong to tf.estimator itself.
 _PRIVATE = ("canned", "head", "hooks")
 
 
 def _house(found: re.Match[str]) -> str:
-    """The public package of a name in a module of its own: `head.multi_class_head.MultiClassHead`."""
+    """Returns the public package of a name in a private module: `head.multi_class_head.MultiClassHead`."""
     return "tf.estimator." if found[1] in _PRIVATE else f"tf.estimator.{found[1]}."
 
 
-# Applied in this order, each at most once.
+# The replacements are applied in this order, each at most once.
 _SPELLINGS = (
     (r"^tensorflow_estimator(\.python)?(\.estimator)?\b", "tf.estimator"),
     (r"^tensorflow(_core)?\b", "tf"),
@@ -70,10 +70,10 @@ _SPELLINGS = (
 
 
 def canonical(name: str) -> str:
-    """The spelling of a name in the table.
+    """Returns the spelling of a name in the table.
 
     Args:
-        name: a dotted name, as the imports of a program make it.
+        name: a dotted name, as it results from the imports of a program.
 
     Example:
         >>> canonical("tensorflow.compat.v1.estimator.inputs.numpy_input_fn"), canonical("tf_slim.conv2d")

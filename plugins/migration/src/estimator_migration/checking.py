@@ -1,4 +1,4 @@
-"""`migrate check`: every name of TensorFlow that a program uses, with its line and what becomes of it."""
+"""`migrate check`: every name of TensorFlow that a program uses, with its line and the required change."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from estimator_migration.forms import judged
 from estimator_migration.resolve import CHOSEN_AT_RUN_TIME, Resolved, Resolver, is_ours
 from estimator_migration.rows import Row, Verdict, find, table
 
-#: A comment that begins like this is a note of `migrate rewrite`.
+#: The beginning of a comment that `migrate rewrite` wrote.
 MARK = "# MIGRATE: "
 _MECHANICAL = (Verdict.SAME, Verdict.RENAMED)
 _METHODS = {
@@ -34,7 +34,7 @@ class Use:
         line: the line, from 1.
         column: the column, from 1, as editors count.
         written: the name as the program writes it.
-        row: what becomes of it.
+        row: the row of the name in the table.
         node: the expression, for a rewrite.
         rest: the part after the name of the row, such as ".replace"; "" for the whole name.
     """
@@ -54,10 +54,10 @@ class Use:
 
 
 def check(source: str) -> list[Use]:
-    r"""The uses in a program, by line.
+    r"""Returns the uses in a program, by line.
 
     Args:
-        source: Python, of version 3.
+        source: the text of a Python 3 program.
 
     Raises:
         libcst.ParserSyntaxError: the source is not Python.
@@ -71,7 +71,7 @@ def check(source: str) -> list[Use]:
 
 
 def _notes(resolver: Resolver) -> Iterator[Use]:
-    """Notes of a rewrite that nobody has followed, or removed since."""
+    """Yields the notes of a rewrite that the user has not followed or removed yet."""
     row = Row(name="note", verdict=Verdict.REWRITE, how="Follow the note, then remove it.")
     for node in matchers.findall(resolver.module, matchers.Comment()):
         comment = cst.ensure_type(node, cst.Comment)
@@ -81,7 +81,7 @@ def _notes(resolver: Resolver) -> Iterator[Use]:
 
 
 def uses(resolver: Resolver) -> list[Use]:
-    """The uses in a parsed program, by line."""
+    """Returns the uses in a parsed program, by line."""
     finder = _Finder(resolver)
     resolver.module.visit(finder)
     unique = {(use.line, use.column, use.row.name): use for use in finder.found}
@@ -89,7 +89,7 @@ def uses(resolver: Resolver) -> list[Use]:
 
 
 class _Finder(cst.CSTVisitor):
-    """Collects uses. It does not search inside a name that was found."""
+    """Collects uses. It does not search inside the expression of a found name."""
 
     def __init__(self, resolver: Resolver) -> None:
         self.resolver = resolver
@@ -164,7 +164,7 @@ class _Finder(cst.CSTVisitor):
         return True
 
     def _look(self, node: cst.BaseExpression) -> bool:
-        """Notes a name of TensorFlow. Returns False if its parts need no search."""
+        """Records a name of TensorFlow. Returns False if its parts need no search."""
         resolved = self.resolver.resolve(node) or self._starred(node)
         if resolved is None or not is_ours(resolved.name):
             if isinstance(node, cst.Attribute):
@@ -191,7 +191,7 @@ class _Finder(cst.CSTVisitor):
         return find(resolved.name)
 
     def _said_before(self, resolved: Resolved, row: Row, node: cst.CSTNode) -> bool:
-        """Whether the change of another line is enough, because this line uses a variable or an imported name."""
+        """Returns whether the change of another line is enough, because this line uses a variable or imported name."""
         if "()" in row.name:
             return row.verdict is Verdict.SAME
         alias = canonical(resolved.alias)
@@ -208,7 +208,7 @@ class _Finder(cst.CSTVisitor):
         return row.home == said.home or row.home.replace(":", ".") == said.home.replace(":", ".") + rest
 
     def _starred(self, node: cst.BaseExpression) -> Resolved | None:
-        """A name that the program does not define, and that a module imported with a star has."""
+        """Returns a name that the program does not define, if a module that is imported with a star has it."""
         first = _first(node)
         if not isinstance(first, cst.Name) or not self._stars or self.resolver.resolve(first) is not None:
             return None

@@ -1,4 +1,4 @@
-"""Comments of a rewritten program: the notes, and those of statements that have changed or gone."""
+"""Comments of a rewritten program: the notes, and those of changed or removed statements."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ _WIDTH = 110
 
 
 def own_comments(line: cst.SimpleStatementLine) -> list[cst.EmptyLine]:
-    """The lines of comments above a statement."""
+    """Returns the lines of comments above a statement."""
     return [each for each in line.leading_lines if each.comment is not None]
 
 
 def lost_comments(line: cst.SimpleStatementLine, now: Sequence[cst.SimpleStatementLine]) -> list[cst.EmptyLine]:
-    """Comments inside a statement, or after it, that what it has become does not have."""
+    """Returns comments inside or after a statement that are missing in its replacement."""
     return _lost(line.with_changes(leading_lines=()), now)
 
 
 def lost_in_header(statement: cst.BaseCompoundStatement, now: cst.CSTNode) -> list[cst.EmptyLine]:
-    """The same for a statement with a body, except for what its body has."""
+    """Returns the lost comments of a statement with a body, without those of the body."""
     if not isinstance(statement, _WITH_HEADER) or not isinstance(now, _WITH_HEADER):
         return []
     return _lost(_header(statement), [_header(now)])
@@ -40,9 +40,9 @@ def _header(statement: Any) -> cst.CSTNode:
 
 
 def parted(header: Sequence[cst.EmptyLine]) -> tuple[list[cst.EmptyLine], list[cst.EmptyLine]]:
-    """The header of a module without its last block of comments, and that block after an empty line.
+    """Returns the header of a module without its last block of comments, and that block with its empty line.
 
-    All is header where there is one block, such as a licence.
+    If there is only one block, such as a licence, all of it is header.
     """
     blank = [place for place, line in enumerate(header) if line.comment is None]
     if not blank or blank[-1] + 1 == len(header):
@@ -63,12 +63,12 @@ def _comments(node: cst.CSTNode) -> list[str]:
 
 
 def with_lines(statement: Any, lines: Sequence[cst.EmptyLine]) -> Any:
-    """The statement with more lines above it."""
+    """Returns the statement with more lines above it."""
     return statement.with_changes(leading_lines=[*lines, *statement.leading_lines]) if lines else statement
 
 
 def with_notes(statement: Any, texts: Iterable[str], above: Iterable[cst.EmptyLine]) -> Any:
-    """The statement with a comment above it for each text, unless the comment exists already."""
+    """Returns the statement with a comment above it for each text, unless the comment exists already."""
     lines: list[cst.EmptyLine] = list(statement.leading_lines)
     there = {line.comment.value for line in [*above, *lines] if line.comment is not None}
     for text in texts:

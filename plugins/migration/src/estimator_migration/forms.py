@@ -1,4 +1,4 @@
-"""Rows that hold for some forms of a name: whether the one that a program writes has an exact successor."""
+"""Decides whether one use of a name has an exact successor, for rows that depend on the form of the use."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ _INITIALIZERS = "jax.nn.initializers"
 
 
 def judged(resolver: Resolver, node: cst.CSTNode, row: Row, rest: str = "") -> Row:
-    """The row with the verdict of one use. A row that holds for all forms stays as it is.
+    """Returns the row with the verdict of one use. A row that holds for all forms stays as it is.
 
     Args:
         resolver: the program.
         node: the use.
         row: the row of its name.
-        rest: what the program takes of the name, such as `.max`.
+        rest: the part that the program takes of the name, such as `.max`.
     """
     if not row.of_forms:
         return row
@@ -35,7 +35,7 @@ def judged(resolver: Resolver, node: cst.CSTNode, row: Row, rest: str = "") -> R
 
 
 def given(args: Sequence[cst.Arg], row: Row) -> Mapping[str, cst.BaseExpression] | None:
-    """The arguments of a call by their names there; None if they are not known."""
+    """Returns the arguments of a call by their names in TensorFlow, or None if they are not known."""
     found: dict[str, cst.BaseExpression] = {}
     for place, argument in enumerate(args):
         if argument.star or (argument.keyword is None and place >= len(row.places)):
@@ -63,19 +63,19 @@ def _is_exact(resolver: Resolver, node: cst.CSTNode, row: Row) -> bool:
 
 
 def _is_exact_alone(resolver: Resolver, node: cst.BaseExpression, row: Row) -> bool:
-    """Whether a name that is not called has an exact successor: a dtype, or a function that is handed on."""
+    """Returns whether a name that is not called has an exact successor: a dtype, or a function that is passed on."""
     parent = resolver.parents.get(node)
     if row.bare == "function":
         around = resolver.parents[parent] if isinstance(parent, cst.Arg) else None
         if isinstance(around, cst.Call):  # partial may add arguments
             return not resolver.module.code_for_node(around.func).endswith("partial")
         return isinstance(parent, cst.Param)
-    # A dtype here equals that of an array, but it is not the same object and has another hash.
+    # A dtype of JAX equals that of an array, but it is not the same object and has another hash.
     return row.bare == "value" and not OpenedValues(resolver).has(node)
 
 
 def _keep_their_order(args: Sequence[cst.Arg], row: Row) -> bool:
-    """Whether keywords that the successor does not have stand where it has the arguments."""
+    """Returns whether keywords without a counterpart have the position that the successor requires."""
     names = [place.rstrip("=") for place in row.places]
     for place, argument in enumerate(args):
         word = "" if argument.keyword is None else argument.keyword.value
@@ -85,7 +85,7 @@ def _keep_their_order(args: Sequence[cst.Arg], row: Row) -> bool:
 
 
 def _is_settled(resolver: Resolver, node: cst.CSTNode, row: Row) -> bool:
-    """Whether the use shows that what differs does not matter for it."""
+    """Returns whether the form of the use makes the difference irrelevant."""
     call = resolver.parents.get(node)
     if not row.settled or not isinstance(call, cst.Call) or call.func is not node:
         return False
@@ -103,6 +103,6 @@ def _is_settled(resolver: Resolver, node: cst.CSTNode, row: Row) -> bool:
 
 
 def _is_of_one(resolver: Resolver, node: cst.BaseExpression) -> bool:
-    """Whether only TensorFlow 1 has a name as the program writes it."""
+    """Returns whether only TensorFlow 1 has the name as the program writes it."""
     resolved = resolver.resolve(node)
     return resolved is not None and any(f".{part}." in resolved.name for part in ("compat.v1", "contrib"))

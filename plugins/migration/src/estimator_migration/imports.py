@@ -10,7 +10,7 @@ from estimator_migration.rows import SHORT_MODULES, Row
 
 
 def import_line(home: str) -> str:
-    """The statement that imports a home under the name in `Row.place`.
+    """Returns the statement that imports a home under the name in `Row.place`.
 
     Example:
         >>> import_line("estimator_core.inputs:numpy_input_fn"), import_line("optax:adam")
@@ -26,12 +26,12 @@ def import_line(home: str) -> str:
 def changed_import(
     statement: cst.Import | cst.ImportFrom, homes: Mapping[cst.CSTNode, Row], dropped: Collection[cst.CSTNode]
 ) -> list[cst.BaseSmallStatement] | None:
-    """The statements that replace an import; None: it stays as it is.
+    """Returns the statements that replace an import, or None if it stays as it is.
 
     Args:
-        statement: an import of the program.
-        homes: rows of the imported names that have a counterpart.
-        dropped: imported names that are no longer needed.
+        statement: an import statement of the program.
+        homes: the rows of the imported names that have a counterpart.
+        dropped: the imported names that are no longer needed.
     """
     if isinstance(statement.names, cst.ImportStar):
         return None

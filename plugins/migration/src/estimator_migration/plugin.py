@@ -1,4 +1,4 @@
-"""What estimator-migration declares to estimator-core. Imported at start-up: keep it light."""
+"""The declarations of estimator-migration for estimator-core. They are imported at start-up, so keep it light."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ ESTIMATOR_PLUGIN_API = (1, 0)
 
 
 def estimator_commands() -> Sequence[Command]:
-    """The command `estimator migrate`."""
+    """Returns the command `estimator migrate`."""
     return [
         Command(
             name="migrate",

@@ -1,4 +1,4 @@
-"""Expressions of a program resolved to dotted names: through imports, assignments, `getattr` and calls."""
+"""Resolves expressions of a program to dotted names: through imports, assignments, `getattr` and calls."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ class Resolved:
     """The meaning of an expression.
 
     Args:
-        name: the dotted name; `()` follows the class of an instance.
-        alias: the part for which a variable of the program stands; "" if the program uses the name itself.
+        name: the dotted name. `()` follows the class of an instance.
+        alias: the part that a variable of the program stands for, or "" if the program uses the name itself.
     """
 
     name: str
@@ -48,7 +48,7 @@ class Resolver:
     """Resolves the expressions of one program.
 
     Args:
-        source: the program.
+        source: the text of the program.
 
     Raises:
         libcst.ParserSyntaxError: the source is not Python.
@@ -66,11 +66,11 @@ class Resolver:
         self._meanings: dict[cst.CSTNode, Resolved | None] = {}
 
     def line(self, node: cst.CSTNode) -> int:
-        """The line of a node, from 1."""
+        """Returns the line of a node, from 1."""
         return self.positions[node].start.line
 
     def resolve(self, node: cst.BaseExpression, depth: int = 0) -> Resolved | None:
-        """The meaning of an expression; None if it is not known."""
+        """Returns the meaning of an expression, or None if it is not known."""
         if depth > _DEPTH:
             return None
         if isinstance(node, cst.Name):
@@ -87,11 +87,11 @@ class Resolver:
         return None
 
     def base_classes(self, node: cst.ClassDef, below: tuple[cst.ClassDef, ...] = ()) -> list[str]:
-        """Names of all classes that a class derives from, as far as they are known.
+        """Returns the names of all classes that a class derives from, as far as they are known.
 
         Args:
             node: the class.
-            below: classes that derive from it. One of them may have the name of a base.
+            below: the classes that derive from it. One of them may have the name of a base.
         """
         found: list[str] = []
         for base in node.bases:
@@ -106,20 +106,20 @@ class Resolver:
         return found
 
     def means_one(self, node: cst.Name) -> bool:
-        """Whether a name of the program is imported or assigned once, and not by a choice of two."""
+        """Returns whether a name of the program is imported or assigned only once, not by a conditional expression."""
         found = self._assignments(node)
         return len(found) == 1 and not (
             isinstance(found[0], Assignment) and isinstance(self._assigned(found[0].node), cst.IfExp)
         )
 
     def written(self, node: cst.BaseExpression) -> cst.BaseExpression:
-        """What a name stands for, if the program assigns it once; any other expression itself."""
+        """Returns the value of a name that the program assigns once, and any other expression itself."""
         assigned = self._assignments(node) if isinstance(node, cst.Name) and self.means_one(node) else []
         value = self._assigned(assigned[0].node) if assigned and isinstance(assigned[0], Assignment) else None
         return node if value is None else value
 
     def has_another(self, node: cst.CSTNode, name: str, module: str) -> bool:
-        """Whether a name may mean something else than a module of the whole file where an expression stands."""
+        """Returns whether a name may mean something other than a module-level import of `module` at an expression."""
         scope = self._scopes.get(node)
         return any(
             not isinstance(each, ImportAssignment)
@@ -130,14 +130,14 @@ class Resolver:
         )
 
     def is_private(self, alias: cst.ImportAlias) -> bool:
-        """Whether only `references` see what an import binds: no other scope, no attribute and no list of exports."""
+        """Returns whether only `references` see the imported name, and no other scope, attribute or list of exports."""
         bound = alias.evaluated_alias or alias.evaluated_name.partition(".")[0]
         scope = self._scopes.get(self.parents[alias])
         return isinstance(scope, GlobalScope | FunctionScope) and bound not in self._shared
 
     @functools.cached_property
     def _shared(self) -> frozenset[str]:
-        """Names that are declared global, are attributes, or stand in `__all__`."""
+        """The names that are declared global, are attributes, or are listed in `__all__`."""
         found: set[str] = set()
         for node in matchers.findall(self.module, matchers.NameItem() | matchers.Attribute() | _ASSIGNMENTS):
             if isinstance(node, cst.NameItem):
@@ -152,12 +152,12 @@ class Resolver:
         return frozenset(found)
 
     def imports_in_a_line(self, node: cst.Name) -> bool:
-        """Whether an import that is not a line of its own binds a name: it stays as it is."""
+        """Returns whether an import within a longer line binds the name. Such an import stays as it is."""
         statements = (each.node for each in self._assignments(node) if isinstance(each, ImportAssignment))
         return any(not isinstance(self.parents.get(each), cst.SimpleStatementLine) for each in statements)
 
     def references(self, alias: cst.ImportAlias) -> list[cst.CSTNode]:
-        """Where the program uses the name that an import binds."""
+        """Returns the places where the program uses the name that an import binds."""
         statement = self.parents[alias]
         scope = self._scopes.get(statement)
         bound = alias.evaluated_alias or alias.evaluated_name.partition(".")[0]
@@ -170,7 +170,7 @@ class Resolver:
 
     @functools.cached_property
     def names(self) -> Mapping[str, list[cst.Name]]:
-        """The names of the program where they stand by themselves."""
+        """The occurrences of each name that is not an attribute or a keyword."""
         found: dict[str, list[cst.Name]] = {}
         for each in matchers.findall(self.module, matchers.Name()):
             name, parent = cst.ensure_type(each, cst.Name), self.parents.get(each)
@@ -180,7 +180,7 @@ class Resolver:
 
     @functools.cached_property
     def attributes(self) -> Mapping[str, list[cst.Attribute]]:
-        """The attributes that the program takes of anything, by their names."""
+        """The attributes of any object that the program uses, by name."""
         found: dict[str, list[cst.Attribute]] = {}
         for each in matchers.findall(self.module, matchers.Attribute()):
             node = cst.ensure_type(each, cst.Attribute)
@@ -188,7 +188,7 @@ class Resolver:
         return found
 
     def above(self, node: cst.CSTNode) -> Iterator[cst.CSTNode]:
-        """A node and those around it, from the inside."""
+        """Yields a node and the nodes around it, from the inside."""
         found: cst.CSTNode | None = node
         while found is not None:
             yield found
@@ -213,7 +213,7 @@ class Resolver:
         return None
 
     def _attribute(self, node: cst.Attribute, depth: int) -> Resolved | None:
-        """What the program assigns to an attribute of that object: `self.tf = tf`."""
+        """Returns the value that the program assigns to an attribute of that object: `self.tf = tf`."""
         for value in self._attributes.get(dotted_name(node), ()):
             inner = self._meaning(value, depth)
             if inner is not None and is_ours(inner.name):
@@ -221,14 +221,16 @@ class Resolver:
         return None
 
     def _meaning(self, value: cst.BaseExpression, depth: int) -> Resolved | None:
-        """What an assigned expression means, looked up once: ten lines `x = f(x)` have billions of ways."""
+        """Returns the meaning of an assigned expression. It is cached, because ten lines `x = f(x)` have billions of
+        paths.
+        """
         if value not in self._meanings:
-            self._meanings[value] = None  # while it is looked up: through itself it means nothing more
+            self._meanings[value] = None  # a recursive lookup finds nothing
             self._meanings[value] = self.resolve(value, depth + 1)
         return self._meanings[value]
 
     def _assigned(self, target: cst.CSTNode) -> cst.BaseExpression | None:
-        """The expression that is assigned to a name: `a = x`, `a: T = x`, `a, b = x, y`."""
+        """Returns the expression that is assigned to a name: `a = x`, `a: T = x`, `a, b = x, y`."""
         parent = self.parents.get(target)
         if isinstance(parent, cst.AssignTarget):
             statement = self.parents[parent]
@@ -263,7 +265,9 @@ class Resolver:
         return Resolved(name=f"{row.gives}()", alias=inner.alias)
 
     def imported(self, node: cst.Call) -> str | None:
-        """The module that `__import__(...)` or `importlib.import_module(...)` names; None if it is not covered."""
+        """Returns the module that `__import__(...)` or `importlib.import_module(...)` names, or None if it is not
+        covered.
+        """
         function = node.func
         name = function.attr.value if isinstance(function, cst.Attribute) else getattr(function, "value", "")
         if name not in ("import_module", "__import__") or not node.args:
@@ -278,7 +282,7 @@ class Resolver:
 
 
 def text_of(node: cst.BaseExpression) -> str | None:
-    """The text of a constant string, or of a sum of them; None for any other expression."""
+    """Returns the text of a constant string, or of a sum of strings, or None for any other expression."""
     if isinstance(node, cst.BinaryOperation) and isinstance(node.operator, cst.Add):
         left, right = text_of(node.left), text_of(node.right)
         return None if left is None or right is None else left + right
@@ -287,7 +291,7 @@ def text_of(node: cst.BaseExpression) -> str | None:
 
 
 def _beginning(node: cst.BaseExpression) -> str:
-    """The constant text at the beginning of a string that is put together."""
+    """Returns the constant text at the beginning of a composed string."""
     if isinstance(node, cst.BinaryOperation):
         return _beginning(node.left)
     if isinstance(node, cst.FormattedString) and node.parts:
@@ -298,7 +302,7 @@ def _beginning(node: cst.BaseExpression) -> str:
 
 
 def is_ours(name: str) -> bool:
-    """Whether a dotted name belongs to a package that the table is about.
+    """Returns whether a dotted name belongs to a package that the table covers.
 
     Example:
         >>> is_ours("tensorflow.estimator"), is_ours("torch.nn")

@@ -31,8 +31,8 @@ class Rewritten:
 
     Args:
         source: the program.
-        replaced: places that were changed.
-        notes: places where a note says what to do.
+        replaced: the number of places that were changed.
+        notes: the number of places with a note about the required change.
     """
 
     source: str
@@ -40,8 +40,8 @@ class Rewritten:
     notes: int
 
     def diff(self, before: str, name: str) -> str:
-        """The changes as a unified diff."""
-        old, new = (list(io.StringIO(text, newline="")) for text in (before, self.source))  # the line ends of Python
+        """Returns the changes as a unified diff."""
+        old, new = (list(io.StringIO(text, newline="")) for text in (before, self.source))  # keeps the line ends
         lines = difflib.unified_diff(old, new, f"a/{name}", f"b/{name}")
         return "".join(line if line[-1] in "\r\n" else f"{line}\n\\ No newline at end of file\n" for line in lines)
 
@@ -50,7 +50,7 @@ def rewrite(source: str) -> Rewritten:
     r"""Rewrites names with a counterpart, their imports and their arguments. Comments and layout stay.
 
     Args:
-        source: Python.
+        source: the text of a Python program.
 
     Raises:
         libcst.ParserSyntaxError: the source is not Python.
@@ -94,7 +94,7 @@ class _Plan:
         self.needed -= self._imported_already()
 
     def _take(self, use: Use) -> bool:
-        """Whether a use is changed automatically."""
+        """Returns whether a use is changed automatically, and records the change."""
         row, node = use.row, use.node
         if isinstance(node, cst.ImportAlias):
             statement = self._parent(node)
@@ -104,7 +104,7 @@ class _Plan:
                 self.imports[node] = row
             return taken
         if isinstance(node, cst.Arg):
-            return True  # together with its call, or with the note there
+            return True  # handled with its call, or by the note there
         if row.verdict not in _REPLACED or not row.home or "()" in row.name or not _plain(node):
             return False
         if self._imported_by_itself(node):
@@ -117,8 +117,8 @@ class _Plan:
         return True
 
     def _called(self, function: cst.BaseExpression) -> Row | None:
-        """The row of a function or method whose call gets the arguments of its successor."""
-        # A name that is assigned twice stands for several functions, whose arguments differ.
+        """Returns the row of a function or method whose call gets the arguments of its successor."""
+        # A name that is assigned twice stands for several functions, and their arguments differ.
         by_name = (
             isinstance(function, cst.Name)
             and self.resolver.means_one(function)
@@ -136,21 +136,21 @@ class _Plan:
         return row if row is not None and row.name == name and row.home and row.verdict in _REPLACED else None
 
     def _imported_already(self) -> set[str]:
-        """The imports of the program that stand before all that is replaced."""
+        """Returns the imports of the program that precede every replacement."""
         first = min((self.resolver.line(node) for node in self.expressions), default=0)
         lines = (each for each in self.resolver.module.body if isinstance(each, cst.SimpleStatementLine))
         found = (small for line in lines if self.resolver.line(line) < first for small in line.body)
         return {self.resolver.module.code_for_node(small.with_changes(semicolon=_NO_SEMICOLON)) for small in found}
 
     def _is_base_of_a_function(self, node: cst.CSTNode, row: Row) -> bool:
-        """Whether a class derives from a name whose successor is a function."""
+        """Returns whether a class derives from a name whose successor is a function."""
         argument = self._parent(node)
         around = None if argument is None else self._parent(argument)
         is_base = isinstance(around, cst.ClassDef) and argument in around.bases
         return is_base and not row.home.rpartition(".")[2].rpartition(":")[2][:1].isupper()
 
     def _is_hidden(self, node: cst.CSTNode, row: Row) -> bool:
-        """Whether the program calls something else as the module of the successor is called."""
+        """Returns whether the program uses the name of the successor's module for something else."""
         for home in filter(None, (row.home, row.around)):
             line, word = import_line(home), replace(row, home=home).place.partition(".")[0]
             if self.resolver.has_another(node, word, line.split()[1] if " as " in line else word):
@@ -158,7 +158,9 @@ class _Plan:
         return False
 
     def _is_unused_now(self, alias: cst.CSTNode) -> bool:
-        """Whether an import goes: all that uses it is replaced. One that nothing uses may be for other files."""
+        """Returns whether an import is removed, because all its uses are replaced. An unused import may be for other
+        files.
+        """
         statement = self._parent(alias)
         line = None if statement is None else self._parent(statement)
         assert isinstance(alias, cst.ImportAlias)
@@ -170,7 +172,7 @@ class _Plan:
         return all(any(each in self.expressions for each in self.resolver.above(node)) for node in found)
 
     def _why_kept(self, use: Use) -> Row:
-        """The row of a name that stays, with what else stands in its way."""
+        """Returns the row of a name that stays, with the other obstacles to its change."""
         row, node = use.row, use.node
         alone = isinstance(node, cst.ImportAlias) and self.resolver.is_private(node) and self._all_replaced(node)
         if _is_root(use) and alone:
@@ -182,7 +184,7 @@ class _Plan:
         return row
 
     def _imported_by_itself(self, node: cst.CSTNode) -> bool:
-        """Whether the name has an import statement of its own, which changes instead."""
+        """Returns whether the name has a separate import statement, which changes instead."""
         return isinstance(node, cst.Name)
 
     def _note(self, node: cst.CSTNode, row: Row) -> None:
@@ -192,7 +194,7 @@ class _Plan:
             if parent is None:
                 return
             if isinstance(parent, cst.SimpleStatementLine) and len(parent.body) > 1:
-                break  # it may get a line of its own
+                break  # it may get a separate line
             statement = parent
         text = f"{row.name}: {row.how}" if row.how else f"{row.name}: {row.verdict.value}."
         texts = self.notes.setdefault(statement, [])
@@ -205,7 +207,7 @@ class _Plan:
 
 
 class _Changes(cst.CSTTransformer):
-    """Carries a plan out."""
+    """Applies a plan."""
 
     def __init__(self, plan: _Plan) -> None:
         self.plan = plan
@@ -214,7 +216,7 @@ class _Changes(cst.CSTTransformer):
         self._above: dict[cst.CSTNode, list[cst.EmptyLine]] = {}
 
     def on_visit(self, node: cst.CSTNode) -> bool:
-        """Hands the comments of a removed statement to the next one."""
+        """Passes the comments of a removed statement to the next one."""
         if self._comments and isinstance(node, cst.SimpleStatementLine | cst.BaseCompoundStatement):
             self._above[node], self._comments = self._comments, []
         return super().on_visit(node)
@@ -236,7 +238,7 @@ class _Changes(cst.CSTTransformer):
     def leave_SimpleStatementLine(
         self, original_node: cst.SimpleStatementLine, updated_node: cst.SimpleStatementLine
     ) -> Any:
-        """Changes import statements. A statement on the line of one gets a line of its own."""
+        """Changes import statements. Other statements on the same line move to a separate line."""
         pieces = [self._changed(old, new) for old, new in zip(original_node.body, updated_node.body, strict=True)]
         above = self._above.get(original_node, ())
         fresh = [_line_of(line) for line in sorted(self.plan.needed)] if original_node is self._first else []
@@ -264,29 +266,29 @@ class _Changes(cst.CSTTransformer):
         return cst.FlattenSentinel([self._noted(original_node, first), *lines[1:]])
 
     def leave_IndentedBlock(self, original_node: cst.IndentedBlock, updated_node: cst.IndentedBlock) -> Any:
-        """The comments of a removed last statement stay in its block."""
+        """Keeps the comments of a removed last statement in its block."""
         footer, self._comments = [*self._comments, *updated_node.footer], []
         return updated_node.with_changes(footer=footer)
 
     def leave_Module(self, original_node: cst.Module, updated_node: cst.Module) -> cst.Module:
-        """New imports stand at the top where no import of TensorFlow stands before all that needs them."""
+        """Adds new imports at the top, unless an import of TensorFlow precedes all uses and takes them."""
         body, header = list(updated_node.body), list(updated_node.header)
         if self.plan.needed and self._first is None:
             place = sum(1 for _ in itertools.takewhile(_comes_first, body))
-            if place == 0 and body:  # the last comment of the header is about the first statement
+            if place == 0 and body:  # the last comment of the header describes the first statement
                 header, last = parted(header)
                 body[0] = with_lines(body[0], last)
             body[place:place] = [_line_of(line) for line in sorted(self.plan.needed)]
         return updated_node.with_changes(body=body, header=header, footer=[*self._comments, *updated_node.footer])
 
     def _changed(self, old: cst.CSTNode, new: cst.CSTNode) -> list[cst.BaseSmallStatement] | None:
-        """What replaces a small statement; None: it stays."""
+        """Returns the replacement of a small statement, or None if it stays."""
         if not isinstance(old, cst.Import | cst.ImportFrom):
             return None
         return changed_import(old, self.plan.imports, self.plan.whole)
 
     def _noted(self, original: cst.CSTNode, statement: Any, *more: cst.CSTNode) -> Any:
-        """The statement with its notes above it; those of the first one are a part of the module's header."""
+        """Returns the statement with its notes above it. For the first statement, the header may hold notes too."""
         texts = [text for each in (original, *more) for text in self.plan.notes.get(each, ())]
         module = self.plan.resolver.module
         above = module.header if original is module.body[0] else ()
@@ -294,7 +296,7 @@ class _Changes(cst.CSTTransformer):
 
 
 def _first_import(plan: _Plan) -> cst.CSTNode | None:
-    """The import of TensorFlow that new imports follow; None if something needs them before it."""
+    """Returns the import of TensorFlow that new imports follow, or None if something needs them before it."""
     resolver = plan.resolver
     lines = (each for each in resolver.module.body if isinstance(each, cst.SimpleStatementLine))
     found = next((line for line in lines if any(map(_names_ours, line.body))), None)
@@ -303,7 +305,7 @@ def _first_import(plan: _Plan) -> cst.CSTNode | None:
 
 
 def _comes_first(statement: cst.CSTNode) -> bool:
-    """Whether a statement must stand before imports: the docstring, and imports of what comes to Python."""
+    """Returns whether a statement must precede imports: the docstring, and imports from `__future__`."""
     if not isinstance(statement, cst.SimpleStatementLine):
         return False
     small = statement.body[0]

@@ -1,4 +1,4 @@
-"""The table of names: what becomes of each, and where it is now."""
+"""The table of names: the change of each name, and the home of its successor."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from estimator_migration.canonical import canonical
 
 
 class Verdict(StrEnum):
-    """What becomes of a name."""
+    """The kind of change that a name requires."""
 
     SAME = "the same"
     RENAMED = "renamed"
@@ -40,23 +40,25 @@ class Row:
     """One name of TensorFlow.
 
     Args:
-        name: such as `tf.estimator.Estimator`; `tf.data.Dataset().map` is a member of an instance.
-        verdict: what becomes of it.
-        home: `module:name` of its successor, or "".
-        how: the difference, or what to write or use instead.
-        arguments: keyword arguments with another name there; an empty name leaves the argument out, and `/` has it by
-            its place.
-        places: the positional arguments, in their order. One that ends in `=` stands elsewhere in the successor,
-            so a rewritten call has it by keyword.
-        defaults: arguments of the successor that TensorFlow has with another default, and its default.
+        name: the name, such as `tf.estimator.Estimator`. `tf.data.Dataset().map` is a member of an instance.
+        verdict: the kind of change.
+        home: the `module:name` of its successor, or "".
+        how: the difference, or the code to write instead.
+        arguments: the keyword arguments with another name in the successor. An empty name leaves the argument out, and
+            `/` passes it by position.
+        places: the positional arguments, in their order. An argument that ends in `=` has another position in the
+            successor, so a rewritten call passes it by keyword.
+        defaults: the arguments of the successor that TensorFlow has with another default, and that default.
         gives: the class of the result of a call, or "".
-        module: whether it is a module of other names. The row does not describe those names.
-        takes: for a name with an exact successor in some calls: the arguments of those calls, and what each must be.
-        bare: what the name itself has an exact successor as: a `value`, a `function` that is handed on, or "".
-        settled: for a name that behaves differently: the argument with which it does not, `v1` where it does not
+        module: whether the name is a module of other names. The row does not describe those names.
+        takes: for a name with an exact successor in some calls: the arguments of those calls, and the kind that each
+            must have.
+        bare: the form in which the name itself has an exact successor: a `value`, a `function` that is passed on, or
+            "".
+        settled: for a name that behaves differently: the argument with which it behaves the same, `v1` if it does so
             under a name that only TensorFlow 1 has, or `matrix`.
-        around: `module:name` of a function around the successor's call.
-        uncalled: whether the successor is what a call returns.
+        around: the `module:name` of a function around the call of the successor.
+        uncalled: whether the successor is the result of a call, so that the call is removed.
     """
 
     name: str
@@ -92,7 +94,7 @@ class Row:
 
 
 _ATTRIBUTES = ("errors", "export", "inputs", "learn_runner", "metrics", "summary")
-#: Modules that programs import under a shorter name.
+#: The modules that programs import under a shorter name.
 SHORT_MODULES = {
     "estimator_core": "ec",
     "jax.numpy": "jnp",
@@ -102,7 +104,7 @@ SHORT_MODULES = {
 
 @functools.cache
 def table() -> Mapping[str, Row]:
-    """All rows, by name.
+    """Returns all rows, by name.
 
     Example:
         >>> table()["tf.estimator.Estimator"].place
@@ -120,7 +122,7 @@ def table() -> Mapping[str, Row]:
 
 
 def _rows(file: Mapping[str, Any]) -> list[Row]:
-    """The rows of a file: `[[rows]]` with the names they share, under the file's `module`."""
+    """Returns the rows of a file: `[[rows]]` with the names they share, under the `module` of the file."""
     found: list[Row] = []
     for group in file["rows"]:
         module = group.get("module", file["module"])
@@ -148,7 +150,7 @@ def _rows(file: Mapping[str, Any]) -> list[Row]:
 
 
 def _kinds(text: str) -> dict[str, str]:
-    """`x:array name:name` by argument."""
+    """Returns `x:array name:name` as a mapping by argument."""
     pairs = (each.partition(":") for each in text.split())
     return {name: kind or "any" for name, _, kind in pairs}
 
@@ -165,10 +167,10 @@ def _prefixes(name: str) -> list[str]:
 
 
 def find(name: str) -> Row | None:
-    """The row of a name, or of the longest part of it that has one; None for a module that only holds others.
+    """Returns the row of a name, or of its longest part with a row. None for a module that only holds others.
 
     Args:
-        name: the dotted name, as the imports of a program make it: `tensorflow.compat.v1.train.Saver`.
+        name: the dotted name, as it results from the imports of a program: `tensorflow.compat.v1.train.Saver`.
 
     Example:
         >>> find("tensorflow.compat.v1.train.Saver.save").name

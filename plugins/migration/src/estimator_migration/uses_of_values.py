@@ -1,4 +1,4 @@
-"""Whether a program opens a value, at its place or by a name that gets it: `d = tf.int32`, then `d.max`."""
+"""Checks whether a program uses the identity of a value, directly or through a name: `d = tf.int32`, then `d.max`."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from estimator_migration.resolve import Resolver
 
 
 class Held(Enum):
-    """How an expression has the value."""
+    """The way in which an expression holds the value."""
 
     ITSELF = auto()
-    ELEMENT = auto()  # of a list or tuple
-    VALUE = auto()  # of a dict
+    ELEMENT = auto()  # an element of a list or tuple
+    VALUE = auto()  # a value of a dict
 
 
 _HASHING = frozenset({"set", "frozenset", "dict", "OrderedDict", "Counter", "fromkeys", "update", "hash"})
 _HASHING_IT = frozenset({"add", "discard", "remove"})
-#: Methods of dicts: the first argument is a key, the others come out.
+#: Methods of dicts whose first argument is a key. The other arguments are possible results.
 _LOOKING_UP = frozenset({"get", "pop", "setdefault"})
 _PASSING = frozenset({"list", "tuple", "sorted", "reversed", "iter", "zip", "enumerate", "chain", "copy", "deepcopy"})
 _INSIDE_OF_DICTS = {"items": Held.ELEMENT, "values": Held.ELEMENT, "copy": Held.VALUE}
@@ -27,9 +27,9 @@ _DISPLAYS = cst.List | cst.Tuple
 
 
 class OpenedValues:
-    """Finds what a program does with a value that another object takes the place of.
+    """Finds the uses of a value that another object will replace.
 
-    The other one is equal to it. It has another hash, another identity and other attributes.
+    The other object is equal to it, but has another hash, another identity and other attributes.
 
     Args:
         resolver: the program.
@@ -40,11 +40,11 @@ class OpenedValues:
         self._bound: set[tuple[str, bool, Held]] = set()
 
     def has(self, node: cst.CSTNode, held: Held = Held.ITSELF) -> bool:
-        """Whether the value is called, hashed, compared with `is`, or has an attribute that the program takes.
+        """Returns whether the value is called, hashed, compared with `is`, or has an attribute that the program uses.
 
         Args:
-            node: an expression that has the value.
-            held: how it has it.
+            node: an expression that holds the value.
+            held: the way in which it holds the value.
         """
         parent = self._parent(node)
         match parent:
@@ -99,7 +99,7 @@ class OpenedValues:
                 return False
 
     def _of_a_method(self, method: cst.Attribute, held: Held) -> bool:
-        """`kinds.values()`, `kinds.get(x)`: of other methods of a list or dict it does not come out."""
+        """Handles `kinds.values()` and `kinds.get(x)`. Other methods of a list or dict do not return the value."""
         call, name = self._parent(method), method.attr.value
         if not isinstance(call, cst.Call) or call.func is not method:
             return False
@@ -120,7 +120,7 @@ class OpenedValues:
         return name in _PASSING and self.has(call, held)
 
     def _is_compared_otherwise(self, parent: cst.Comparison | cst.ComparisonTarget) -> bool:
-        """Whether it is compared with `is`, or sought in what may be a set."""
+        """Returns whether the value is compared with `is`, or looked up in a possible set."""
         around = parent if isinstance(parent, cst.Comparison) else self._parent(parent)
         if not isinstance(around, cst.Comparison):
             return False
@@ -135,7 +135,7 @@ class OpenedValues:
         return False
 
     def _name(self, target: cst.BaseExpression, held: Held) -> bool:
-        """Whether the program opens the value by a name that gets it."""
+        """Returns whether the program depends on the value through a name that is bound to it."""
         if isinstance(target, _DISPLAYS):
             return any(self._name(each.value, Held.ITSELF) for each in target.elements)
         if isinstance(target, cst.Subscript):
@@ -164,7 +164,7 @@ class OpenedValues:
 
 
 def _last_of_items(loop: cst.For | cst.CompFor) -> cst.BaseExpression:
-    """The target of a loop, or of `for key, value in x.items()` the second one."""
+    """Returns the target of a loop, or the second target of `for key, value in x.items()`."""
     target = loop.target
     of_items = isinstance(loop.iter, cst.Call) and _last_word(loop.iter.func) == "items"
     if of_items and isinstance(target, _DISPLAYS) and len(target.elements) == 2:

@@ -1,4 +1,4 @@
-"""What an argument must be, as it is written, for a call to have an exact successor."""
+"""Tests of arguments, as they are written, that decide whether a call has an exact successor."""
 
 from __future__ import annotations
 
@@ -11,24 +11,24 @@ from estimator_migration.canonical import canonical
 from estimator_migration.resolve import Resolver, is_ours, text_of
 
 _WIDE = frozenset({"float32", "float16", "half", "bfloat16", "int32", "bool", "bool_"})
-#: Dtypes of TensorFlow that JAX has, too, and as it has them by default.
+#: The dtypes of TensorFlow that JAX also has with its default settings.
 DTYPES = _WIDE | {"int8", "int16", "uint8", "uint16", "uint32", "complex64"}
 _INT32 = 2**31
-#: What shapes of TensorFlow have, and those of arrays do not.
+#: The attributes that only shapes of TensorFlow have, not those of arrays.
 _OF_SHAPES = frozenset({"get_shape", "as_list", "num_elements", "dense_shape", "value"})
 _DISPLAYS = (cst.List, cst.Tuple, cst.Set, cst.Dict, cst.ListComp, cst.SetComp, cst.DictComp, cst.GeneratorExp)
 _STRINGS = (cst.SimpleString, cst.ConcatenatedString, cst.FormattedString)
-#: A test of an expression; the other arguments of the call, by name.
+#: A test of an expression. The last parameter holds all arguments of the call, by name.
 _Test = Callable[[Resolver, cst.BaseExpression, Mapping[str, cst.BaseExpression]], bool]
 
 
 def fits(kind: str, resolver: Resolver, name: str, given: Mapping[str, cst.BaseExpression]) -> bool:
-    """Whether an argument of a call is of a kind.
+    """Returns whether an argument of a call is of a kind.
 
     Args:
-        kind: a key of the tests below; any other one is a literal, such as `1.0`.
+        kind: a key of the tests below, or a literal such as `1.0`.
         resolver: the program.
-        name: the argument.
+        name: the name of the argument.
         given: all arguments of the call.
     """
     test = _TESTS.get(kind)
@@ -39,7 +39,7 @@ def fits(kind: str, resolver: Resolver, name: str, given: Mapping[str, cst.BaseE
 
 
 def dtype_of(resolver: Resolver, node: cst.BaseExpression) -> str:
-    """The name of a dtype, as in `tf.float32`, `np.float32`, `"float32"`; "?": one of several, "": it is not known."""
+    """Returns the name of a dtype, as in `tf.float32`, `np.float32`, `"float32"`. "?": ambiguous, "": not known."""
     text = text_of(node)
     if text is not None:
         return text
@@ -55,7 +55,7 @@ def dtype_of(resolver: Resolver, node: cst.BaseExpression) -> str:
 
 
 def _is_dtype(resolver: Resolver, node: cst.BaseExpression, given: Mapping[str, cst.BaseExpression]) -> bool:
-    """A dtype that JAX has, or that of another array."""
+    """Accepts a dtype that JAX has, or that of another array."""
     del given
     known = dtype_of(resolver, node)
     if known or not isinstance(node, cst.Attribute):
@@ -64,26 +64,26 @@ def _is_dtype(resolver: Resolver, node: cst.BaseExpression, given: Mapping[str, 
 
 
 def _is_data(resolver: Resolver, node: cst.BaseExpression, given: Mapping[str, cst.BaseExpression]) -> bool:
-    """What `jnp.asarray` takes: no text."""
+    """Accepts data for `jnp.asarray`, but no text."""
     del given
     return not any(isinstance(each, _STRINGS) for each in _values(resolver.written(node)))
 
 
 def _is_castable(resolver: Resolver, node: cst.BaseExpression, given: Mapping[str, cst.BaseExpression]) -> bool:
-    """What `jnp.asarray` casts: for a number out of the bounds of a narrow dtype it raises an error."""
+    """Accepts data that `jnp.asarray` casts. It raises an error for a number outside of the range of a narrow dtype."""
     value = resolver.written(node)
     plain = isinstance(value, _DISPLAYS) or _literal(value) is not None
     return _is_data(resolver, node, given) and (not plain or dtype_of(resolver, given["dtype"]) in _WIDE)
 
 
 def _is_array(resolver: Resolver, node: cst.BaseExpression, given: Mapping[str, cst.BaseExpression]) -> bool:
-    """What a function of jnp takes: neither text nor a list."""
+    """Accepts arguments of a function of jnp: neither text nor a list."""
     del given
     return not isinstance(resolver.written(node), (*_DISPLAYS, *_STRINGS))
 
 
 def _is_arrays(resolver: Resolver, node: cst.BaseExpression, given: Mapping[str, cst.BaseExpression]) -> bool:
-    """A list that the program writes as one: of an array itself, jnp would join the rows."""
+    """Accepts a list of arrays that is written as a list. For a single array, jnp would join the rows."""
     value = resolver.written(node)
     if isinstance(value, cst.ListComp):
         return _is_array(resolver, value.elt, given)
@@ -96,7 +96,7 @@ def _is_arrays(resolver: Resolver, node: cst.BaseExpression, given: Mapping[str,
 
 
 def _is_static(resolver: Resolver, node: cst.BaseExpression, given: Mapping[str, cst.BaseExpression]) -> bool:
-    """A number that Python knows, as far as the program shows: no name of TensorFlow is in it."""
+    """Accepts a number that Python knows, as far as the program shows: it contains no name of TensorFlow."""
     del given
     value = resolver.written(node)
     names = matchers.findall(value, matchers.Name() | matchers.Attribute())
@@ -110,7 +110,7 @@ def _is_static(resolver: Resolver, node: cst.BaseExpression, given: Mapping[str,
 
 
 def _is_shape(resolver: Resolver, node: cst.BaseExpression, given: Mapping[str, cst.BaseExpression]) -> bool:
-    """A number, a list of numbers, or the shape of another array."""
+    """Accepts a number, a list of numbers, or the shape of another array."""
     value = resolver.written(node)
     if isinstance(value, cst.Attribute):
         return value.attr.value == "shape" and _is_static(resolver, value, given)
@@ -129,7 +129,7 @@ def _is_axis(resolver: Resolver, node: cst.BaseExpression, given: Mapping[str, c
 
 
 def _are_axes(resolver: Resolver, node: cst.BaseExpression, given: Mapping[str, cst.BaseExpression]) -> bool:
-    """An axis, or a list of some. An empty one stands for all axes there, and for none here."""
+    """Accepts an axis, or a list of axes. An empty list means all axes in TensorFlow, and none in JAX."""
     value = resolver.written(node)
     if not isinstance(value, cst.List | cst.Tuple):
         return _is_axis(resolver, value, given)
@@ -143,7 +143,7 @@ def _is_number(resolver: Resolver, node: cst.BaseExpression, given: Mapping[str,
 
 
 def _is_constant(resolver: Resolver, node: cst.BaseExpression, given: Mapping[str, cst.BaseExpression]) -> bool:
-    """Data with a dtype, or literals: their dtype is the same here."""
+    """Accepts data with a dtype, or literals whose dtype is the same in JAX."""
     if "dtype" in given:
         return _is_castable(resolver, node, given)
     kinds = {_kind(each) for each in _values(node)}
@@ -151,7 +151,9 @@ def _is_constant(resolver: Resolver, node: cst.BaseExpression, given: Mapping[st
 
 
 def _is_name(resolver: Resolver, node: cst.BaseExpression, given: Mapping[str, cst.BaseExpression]) -> bool:
-    """A name. Where TensorFlow 2 has another argument in its place, it is a text, None or a variable."""
+    """Accepts a name. By position it must be a text, None or a variable, as TensorFlow 2 may have another argument
+    there.
+    """
     del given
     argument = resolver.parents.get(node)
     if isinstance(argument, cst.Arg) and argument.keyword is not None:
@@ -166,7 +168,7 @@ def _is_name(resolver: Resolver, node: cst.BaseExpression, given: Mapping[str, c
 
 
 def _is_level(resolver: Resolver, node: cst.BaseExpression, given: Mapping[str, cst.BaseExpression]) -> bool:
-    """Any level, in a program that does not set up the handlers of loggers."""
+    """Accepts any level, in a program that does not set up the handlers of loggers."""
     del node, given
     names = matchers.findall(resolver.module, matchers.Name())
     return not any(isinstance(each, cst.Name) and each.value in _HANDLING for each in names)
@@ -196,7 +198,7 @@ _TESTS: Mapping[str, _Test] = {
 
 
 def _values(node: cst.BaseExpression) -> Iterator[cst.BaseExpression]:
-    """The elements of lists inside each other, or the expression itself."""
+    """Yields the elements of nested lists, or the expression itself."""
     if isinstance(node, cst.List | cst.Tuple):
         for element in node.elements:
             yield from _values(element.value)
@@ -205,7 +207,7 @@ def _values(node: cst.BaseExpression) -> Iterator[cst.BaseExpression]:
 
 
 def _kind(node: cst.BaseExpression) -> str:
-    """`int`, `float` or `bool` for a literal whose dtype here is that of TensorFlow; "" for all else."""
+    """Returns `int`, `float` or `bool` for a literal with the same dtype in TensorFlow and JAX, and "" otherwise."""
     value = _literal(node)
     if isinstance(value, int) and not -_INT32 <= value < _INT32:
         return ""
@@ -213,7 +215,7 @@ def _kind(node: cst.BaseExpression) -> str:
 
 
 def _literal(node: cst.BaseExpression) -> bool | int | float | None:
-    """The value of a number or truth value that is written out."""
+    """Returns the value of a literal number or truth value, or None."""
     if isinstance(node, cst.UnaryOperation) and isinstance(node.operator, cst.Minus):
         value = _literal(node.expression)
         return None if value is None or isinstance(value, bool) else -value

@@ -19,12 +19,12 @@ GLOBAL_STEP = "global_step"
 
 @dataclass(frozen=True, kw_only=True)
 class Converted:
-    """A checkpoint of estimator-core, made from one of TensorFlow.
+    """A checkpoint of estimator-core that was made from one of TensorFlow.
 
     Args:
-        items: its content.
-        taken: the origin of each array: names in TensorFlow, by name here.
-        unused: arrays of TensorFlow that no array here uses.
+        items: the content of the checkpoint.
+        taken: the origin of each array: names in TensorFlow, by name in estimator-core.
+        unused: the names of TensorFlow arrays that were not used.
         step: the global step.
     """
 
@@ -34,7 +34,7 @@ class Converted:
     step: int
 
     def report(self) -> str:
-        """One line for each array."""
+        """Returns one line for each array."""
         lines = [f"{ours} <- {theirs}" for ours, theirs in self.taken.items()]
         return "\n".join([*lines, *(f"not used: {name}" for name in self.unused), f"global step {self.step}"])
 
@@ -47,10 +47,11 @@ def convert(
     Args:
         template: a checkpoint of the model, as `read_checkpoint` returns it, with any values.
         tensors: the arrays of TensorFlow, by name.
-        names: different names of variables, or of leaves of the optimizer's state: names in TensorFlow by name here.
+        names: the names that differ, of variables or leaves of the optimizer's state: the name in TensorFlow, by name
+            in estimator-core.
 
     Raises:
-        CheckpointMismatchError: arrays are missing or have another shape; all of them are named.
+        CheckpointMismatchError: arrays are missing or have another shape. The message names all of them.
     """
     places = _Places(tensors, names or {})
     variables = places.filled(template.variables, lambda path: [places.name_of(path)])
@@ -88,7 +89,7 @@ def convert(
 
 
 class _Places:
-    """Fills places, and notes the origin of each value and every fault."""
+    """Fills arrays, and records the origin of each value and every fault."""
 
     def __init__(self, tensors: Mapping[str, np.ndarray], names: Mapping[str, str]) -> None:
         self.tensors = tensors
@@ -117,8 +118,8 @@ class _Places:
         return {path: self._value(path, value, candidates(path)) for path, value in places.items()}
 
     def refuse_shared(self, slots: Mapping[str, Slot]) -> None:
-        """One array is one slot, unless a name says otherwise: a second one is that of another variable. Names may
-        also say that two variables here are one there; then both have its slots.
+        """Records a fault if two slots use the same array, because the array then belongs to another variable. It is
+        allowed if a name says so, or if names map both variables to one of TensorFlow; then both use its slots.
         """
         owners: dict[str, str] = {}
         for leaf, slot in slots.items():

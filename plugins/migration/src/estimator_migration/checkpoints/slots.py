@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-#: The name of a slot in optax: its endings in TensorFlow. Of Keras optimizers, in the optimizer's scope, which heads
-#: put under `training`; of tf.compat.v1.train, whose second slot has `_1`; of BERT's optimizer.
+#: The endings of slots in TensorFlow, by their name in optax. Keras optimizers have a scope, which heads put under
+#: `training`. In tf.compat.v1.train, the second slot has `_1`. The optimizer of BERT has its own endings.
 _ENDINGS: Mapping[str, tuple[str, ...]] = {
     "mu": ("m", "Adam", "adam_m", "mg"),
     "nu": ("v", "Adam_1", "adam_v", "rms", "RMSProp"),
@@ -18,7 +18,7 @@ _ENDINGS: Mapping[str, tuple[str, ...]] = {
     "linear": ("linear", "Ftrl_1"),
     "trace": ("momentum", "Momentum", "RMSProp_2", "RMSProp_1"),
 }
-#: Before the ending: the slots of a variable that a partitioner made are in a scope of their own.
+#: The scopes before the ending. The slots of a variable that a partitioner made have a separate scope.
 _PLACES = ("", "t_0/", "part_0/")
 _COUNTERS = ("count", "step")
 
@@ -28,8 +28,8 @@ class Slot:
     """A leaf of the optimizer's state.
 
     Args:
-        word: its kind: "mu", "nu", "count", ...
-        variable: the path of its variable; "" for a slot of the whole optimizer.
+        word: the kind of the slot: "mu", "nu", "count", ...
+        variable: the path of its variable, or "" for a slot of the whole optimizer.
     """
 
     word: str
@@ -42,11 +42,11 @@ class Slot:
 
 
 def slot_of(leaf: str, variables: Iterable[str]) -> Slot:
-    """The slot of a leaf of the optimizer's state.
+    """Returns the slot of a leaf of the optimizer's state.
 
     Args:
-        leaf: its path in a checkpoint.
-        variables: paths of the variables.
+        leaf: the path of the leaf in a checkpoint.
+        variables: the paths of the variables.
 
     Example:
         >>> slot_of("0/dense/mu/dnn/kernel", ["dnn/kernel"])
@@ -64,14 +64,14 @@ def slot_of(leaf: str, variables: Iterable[str]) -> Slot:
 
 
 def names_of(slot: Slot, tensors: Iterable[str], variables: Iterable[str] = ()) -> list[str]:
-    """The names in a checkpoint of TensorFlow that may be the slot: several, where several optimizers have it.
+    """Returns the names in a checkpoint of TensorFlow that may be the slot. There are several with several optimizers.
 
-    A slot is found in any scope. One in the scope of its variable is the likeliest.
+    A slot may be in any scope. A slot in the scope of its variable is the likeliest.
 
     Args:
         slot: a slot of a variable.
         tensors: the names in the checkpoint.
-        variables: those of them that are variables, and no slots.
+        variables: those names that belong to variables, not to slots.
 
     Example:
         >>> names_of(Slot(word="mu", variable="w"), ["w", "user/w", "Adam/w/m", "Adam/user/w/m"])
@@ -94,26 +94,26 @@ def names_of(slot: Slot, tensors: Iterable[str], variables: Iterable[str] = ()) 
 
 
 def _of_a_shorter_name(name: str, variables: frozenset[str]) -> bool:
-    """Whether a slot may be of another variable in a scope: `Adam/w/part_0/m` of `w/part_0`, beside `Adam/w`."""
+    """Returns whether a slot may belong to a scoped variable: `Adam/w/part_0/m` to `w/part_0`, beside `Adam/w`."""
     scopes = name.split("/")[:-1]
     return any("/".join(scopes[start:]) in variables for start in range(1, len(scopes)))
 
 
 def _of_a_longer_name(name: str, variable: str, names: frozenset[str]) -> bool:
-    """Whether a slot is of another variable, whose name ends like that of this one: `user/w` and `w`."""
+    """Returns whether a slot belongs to another variable with the same ending of its name: `user/w` and `w`."""
     scopes = name.rpartition(f"/{variable}/")[0].split("/")
     return any("/".join([*scopes[start:], variable]) in names for start in range(len(scopes)))
 
 
 def factor_of(slot: Slot, name: str, tensors: Mapping[str, np.ndarray]) -> float:
-    """The factor that converts a slot of TensorFlow. NaN: its rate changes by step, or is not in the checkpoint.
+    """Returns the factor that converts a slot of TensorFlow. NaN: the rate varies, or is not in the checkpoint.
 
-    The momentum of SGD is a sum of updates in Keras, and of gradients in optax and tf.compat.v1.train. That of RMSProp
-    is a sum of updates everywhere, which optax adds and TensorFlow subtracts.
+    The momentum of SGD is a sum of updates in Keras, and of gradients in optax and tf.compat.v1.train. The momentum of
+    RMSProp is always a sum of updates, which optax adds and TensorFlow subtracts.
 
     Args:
         slot: the slot, with the name of its variable in TensorFlow.
-        name: its name in TensorFlow.
+        name: the name of the slot in TensorFlow.
         tensors: the arrays of TensorFlow, by name.
 
     Example:
@@ -129,7 +129,7 @@ def factor_of(slot: Slot, name: str, tensors: Mapping[str, np.ndarray]) -> float
     scopes = name.split("/")
     known = ("/".join(scopes[:end]) for end in range(len(scopes) - 1, 0, -1))
     optimizer = next((scope for scope in known if f"{scope}/learning_rate" in tensors), "")
-    own = not optimizer and name.startswith(f"{slot.variable}/")  # no optimizer's scope before the variable
+    own = not optimizer and name.startswith(f"{slot.variable}/")  # without the scope of an optimizer
     if slot.word != "trace" or last != "momentum" or own:
         return 1.0
     rate, decay = (float(tensors.get(f"{optimizer}/{word}", 0.0)) for word in ("learning_rate", "decay"))

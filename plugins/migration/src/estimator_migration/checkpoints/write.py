@@ -21,15 +21,15 @@ def convert_checkpoint(
     *,
     names: Mapping[str, str] | None = None,
 ) -> Converted:
-    """Makes a model_dir, from which training continues, out of a checkpoint of TensorFlow.
+    """Converts a checkpoint of TensorFlow to a model_dir from which training continues.
 
     Args:
         path: a model_dir of tf.estimator, or a prefix (`model.ckpt-50`).
         model_dir: a new directory for the checkpoint.
-        estimator: the model here, with an empty model_dir of its own that may be deleted. One step is trained in it,
-            which determines the names and shapes of all arrays.
-        input_fn: returns a batch for that step.
-        names: different names of arrays: names in TensorFlow by name here.
+        estimator: the model in estimator-core, with an empty model_dir of its own that may be deleted. One step is
+            trained in it to determine the names and shapes of all arrays.
+        input_fn: the function that returns a batch for that step.
+        names: the names of arrays that differ: the name in TensorFlow, by name in estimator-core.
 
     Raises:
         ArgumentError: `model_dir` has checkpoints, or `names` contains arrays that the model does not have.

@@ -39,7 +39,7 @@ def run(args: argparse.Namespace) -> int:
         from estimator_experiment import open_program
     except ModuleNotFoundError as error:
         if error.name != "estimator_experiment":
-            raise  # the package is installed, but an import of it is not
+            raise  # the package is installed, but one of its imports is not
         raise ArgumentError(
             "`estimator migrate checkpoint` reads --program with estimator-experiment, which is not installed: "
             'pip install "estimator-migration[checkpoint]".'

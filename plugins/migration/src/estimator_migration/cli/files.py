@@ -1,4 +1,4 @@
-"""The Python files that a user names, as they are stored: with their coding, mark of Unicode and line ends."""
+"""Reads and writes the Python files that a user names, with their encoding, byte-order mark and line ends."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from pathlib import Path
 
 from estimator_core.errors import ArgumentError
 
-#: A script may have no ending.
+#: The endings of Python files. A script may have none.
 _ENDINGS = (".py", ".pyw", "")
-#: Why a file is left out that Python itself may run.
+#: The reason to leave out a file that Python itself may be able to run.
 TOO_DEEP = "an expression of it has too many parts inside each other; make variables of some"
 _DEEPEST = 200
 _CODING = "Save it as UTF-8, or name its coding in the first line: # -*- coding: latin-1 -*-"
@@ -26,12 +26,12 @@ class UnreadableError(ArgumentError):
 
 @dataclass(frozen=True, kw_only=True)
 class PythonFile:
-    """A file of Python.
+    """A Python file.
 
     Args:
-        path: its path, as the user wrote it.
-        source: its text, with the line ends of the file.
-        coding: the coding of its bytes, of its coding line or UTF-8; "utf-8-sig" with the mark of Unicode.
+        path: the path, as the user wrote it.
+        source: the text, with the line ends of the file.
+        coding: the encoding, from its coding line or UTF-8. "utf-8-sig" with a byte-order mark.
     """
 
     path: Path
@@ -39,18 +39,18 @@ class PythonFile:
     coding: str
 
     def write(self, source: str) -> None:
-        """Replaces the text. Coding, mark and line ends stay."""
+        """Replaces the text. The encoding, the byte-order mark and the line ends stay."""
         self.path.write_bytes(source.encode(self.coding))
 
 
 def read_file(path: Path) -> PythonFile:
-    """Reads a file as Python does, except that its line ends stay.
+    """Reads a file as Python does, but keeps its line ends.
 
     Args:
         path: the file.
 
     Raises:
-        UnreadableError: the file is not of the coding that it names, names an unknown one, or cannot be opened.
+        UnreadableError: the file does not match its encoding, names an unknown encoding, or cannot be opened.
     """
     coding = "utf-8"
     try:
@@ -65,15 +65,15 @@ def read_file(path: Path) -> PythonFile:
     except UnicodeDecodeError as error:
         line = error.object[: error.start].count(b"\n") + 1
         raise UnreadableError(f"line {line}: it is not {coding.upper()}. {_CODING}") from None
-    except (SyntaxError, LookupError) as error:  # the coding is unknown, or is none of text
+    except (SyntaxError, LookupError) as error:  # the encoding is unknown, or not an encoding of text
         raise UnreadableError(f"{error}. {_CODING}") from None
 
 
 def python_files(named: Iterable[str]) -> list[Path]:
-    """Files as named, and every `.py` file below a directory, except installed packages and hidden folders.
+    """Returns named files, and all `.py` files below named directories except installed packages and hidden folders.
 
     Raises:
-        ArgumentError: no such file, a directory without a `.py` file, or a file that is none by its name.
+        ArgumentError: a file does not exist, a directory has no `.py` file, or a file is not Python by its name.
     """
     found: list[Path] = []
     for name in named:
@@ -103,12 +103,12 @@ def _below(folder: Path) -> Iterator[Path]:
 
 
 def _is_installed(folder: Path) -> bool:
-    """Whether a folder is hidden, or holds packages of an environment."""
+    """Returns whether a folder is hidden, or holds packages of an environment."""
     return folder.name.startswith(".") or folder.name == "site-packages" or (folder / "pyvenv.cfg").exists()
 
 
 def _is_too_deep(source: str) -> bool:
-    """Whether brackets stand inside each other deeper than Python itself allows."""
+    """Returns whether brackets are nested deeper than Python itself allows."""
     depth = 0
     with contextlib.suppress(tokenize.TokenError, SyntaxError):
         for token in tokenize.generate_tokens(io.StringIO(source).readline):

@@ -1,4 +1,4 @@
-"""The file of `--names`: names there by name here."""
+"""Reads the file of `--names`: names in TensorFlow by name in estimator-core."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from estimator_core.errors import ArgumentError
 
 
 def read_names(path: str | None) -> Mapping[str, str] | None:
-    """What a JSON file `{"name here": "name there"}` says; None without a file.
+    """Returns the content of a JSON file `{"name here": "name there"}`, or None without a file.
 
     Raises:
         ArgumentError: the file cannot be read, or holds something else.

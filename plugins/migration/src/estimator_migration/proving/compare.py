@@ -1,4 +1,4 @@
-"""Two sides of a proof, quantity by quantity, in the order in which a program computes them."""
+"""Compares the two sides of a proof, quantity by quantity, in the order in which a program computes them."""
 
 from __future__ import annotations
 
@@ -20,10 +20,11 @@ class Quantity:
 
     Args:
         stage: the place in the run, such as "gradients of step 1".
-        name: its name in the stage; "" for the only one.
-        difference: the largest difference. For numbers, relative to the largest absolute value there, or absolute if
-            that is below 1. For strings, the share that differs. Infinite if they cannot be compared.
-        note: why they cannot be compared; "" if they can.
+        name: the name in the stage, or "" for the only one.
+        difference: the largest difference. For numbers, it is relative to the largest absolute value of TensorFlow, or
+            absolute if that is below 1. For strings, it is the share that differs. It is infinite if they cannot be
+            compared.
+        note: the reason why they cannot be compared, or "".
     """
 
     stage: str
@@ -33,7 +34,7 @@ class Quantity:
 
     @property
     def follows_steps(self) -> bool:
-        """Whether rounding of earlier steps is in it."""
+        """Whether the quantity includes rounding of earlier steps."""
         return self.stage.startswith("weights after step") or self.stage.endswith("at the end") or self._is_later_loss
 
     @property
@@ -42,18 +43,18 @@ class Quantity:
 
 
 def compare(here: Computed, there: Computed, names: Mapping[str, str]) -> list[Quantity]:
-    """All quantities, in the order of the run.
+    """Returns all quantities, in the order of the run.
 
     Args:
         here: the side of estimator-core.
         there: the side of TensorFlow.
-        names: different names of variables, metrics and predictions: names there by name here.
+        names: the names of variables, metrics and predictions that differ: the name there, by name here.
     """
     return list(_quantities(here, there, {there_: here_ for here_, there_ in names.items()}))
 
 
 def compare_led(here: Led, there: Computed, names: Mapping[str, str]) -> list[Quantity]:
-    """The quantities of steps that begin with the weights of the other side; none if it has recorded the first alone.
+    """Returns the quantities of steps from the weights of the other side. Empty if only one step is recorded.
 
     Args:
         here: the side of estimator-core.
@@ -120,7 +121,7 @@ def _quantity(stage: str, name: str, here: Any, there: Any) -> Quantity:
 
 
 def _largest(here: np.ndarray, there: np.ndarray) -> float:
-    """The largest difference. Equal values, also infinite ones and two NaN, differ by 0; a single NaN by infinity."""
+    """Returns the largest difference. Equal values, infinities and pairs of NaN differ by 0, one NaN by infinity."""
     equal = (here == there) | (np.isnan(here) & np.isnan(there))
     if equal.all():
         return 0.0

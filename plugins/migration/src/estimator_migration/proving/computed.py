@@ -18,7 +18,7 @@ class Evaluated:
 
     Args:
         metrics: the metrics by name, including "loss".
-        predictions: the predictions of all batches, by key; "" for a prediction that is one array.
+        predictions: the predictions of all batches by key, or under "" for a prediction that is one array.
     """
 
     metrics: Arrays
@@ -31,13 +31,13 @@ class Computed:
 
     Args:
         losses: the loss of each training step.
-        gradients: the gradients of the loss, by trainable variable: of each step, or of the first one in a recording of
-            an earlier version.
-        weights: all variables, at the start and after each step.
+        gradients: the gradients of the loss by trainable variable, for each step. A recording of an earlier version has
+            only those of the first step.
+        weights: the values of all variables, at the start and after each step.
         start: the results before the first step.
         end: the results after the last step.
         trainable: the names of the trainable variables.
-        random: whether a repeated loss of one batch with the same weights differs.
+        random: whether the loss of one batch with the same weights differs when it is computed again.
     """
 
     losses: Sequence[float]
@@ -50,6 +50,6 @@ class Computed:
 
 
 def joined(batches: Sequence[Any]) -> Arrays:
-    """Predictions of batches as one array for each key."""
+    """Returns the predictions of batches as one array for each key."""
     dicts = [dict(batch) if isinstance(batch, Mapping) else {"": batch} for batch in batches]
     return {str(key): np.concatenate([np.asarray(each[key]) for each in dicts]) for key in dicts[0]}

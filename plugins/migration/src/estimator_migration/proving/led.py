@@ -1,6 +1,7 @@
-"""The new program led along the old one: every step begins with the weights that the old one had there.
+"""Runs the new program along the old one: every step begins with the weights that the old program had there.
 
-In a free run rounding grows, however equal the programs are: Adam divides a gradient by its size. Here it cannot.
+In a free run, rounding grows even if the programs are equal, because Adam divides a gradient by its size. Here it
+cannot grow.
 """
 
 from __future__ import annotations
@@ -26,15 +27,16 @@ from estimator_migration.proving.starting import StartFrom
 
 @dataclass(kw_only=True)
 class Led:
-    """What the program computes in each step from the weights of the other side.
+    """The quantities that the program computes in each step from the weights of the other side.
 
     Attributes:
         losses: the loss of each step.
-        gradients: its gradients.
+        gradients: the gradients of each step.
         states: the variables that are not trained, after each step.
-        updates: the trained variables after each step, by this program's optimizer out of the other side's gradients;
-            empty if its train_op is a function.
-        end: the results with the last weights of the other side; None: it has recorded the first step alone.
+        updates: the trained variables after each step, if the optimizer of this program uses the gradients of the other
+            side. Empty if the train_op is a function.
+        end: the results with the last weights of the other side. None if the other side has recorded only the first
+            step.
     """
 
     losses: list[float] = field(default_factory=list[float])
@@ -52,15 +54,15 @@ def led_along(
     scratch: str | os.PathLike[str],
     evaluate: Callable[[ec.Estimator], Evaluated],
 ) -> Led:
-    """Makes as many steps as the other side has recorded gradients of.
+    """Makes as many steps as the other side has recorded gradients for.
 
     Args:
-        estimator: the estimator whose model_fn is differentiated; it is not trained.
+        estimator: the estimator whose model_fn is differentiated. It is not trained.
         input_fn: the batches of the training.
         there: the other side.
-        names: different names of variables: names there by name here.
+        names: the names of variables that differ: the name there, by name here.
         scratch: a directory that may be deleted.
-        evaluate: evaluates and predicts.
+        evaluate: the function that evaluates and predicts.
     """
     model_fn, train_ops = estimator.model_fn, list[Any]()
 
@@ -71,7 +73,7 @@ def led_along(
         train_ops.append(spec.train_op)
         return replace(spec, train_op=_keeping_gradients(), training_hooks=(), training_chief_hooks=(), scaffold=None)
 
-    seed = (estimator.config.tf_random_seed or 0) + 1  # another seed, so that random parts show
+    seed = (estimator.config.tf_random_seed or 0) + 1  # another seed, so that random parts become visible
     config = estimator.config.replace(model_dir=str(Path(scratch)), tf_random_seed=seed)
     leading = _Leading(there, names, evaluate)
     ec.with_model_fn(estimator, probe, config).train(input_fn, hooks=[leading], steps=len(there.gradients))
@@ -83,7 +85,7 @@ def led_along(
 
 
 class _Leading(StartFrom):
-    """Gives every step the weights of the other side, and notes what it makes of them."""
+    """Sets the weights of the other side at every step, and records the results."""
 
     def __init__(
         self, there: Computed, names: Mapping[str, str], evaluate: Callable[[ec.Estimator], Evaluated]
@@ -112,13 +114,13 @@ class _Leading(StartFrom):
 
 
 def _path(keys: tuple[Any, ...]) -> str:
-    """The path of a leaf, as a checkpoint names it."""
+    """Returns the path of a leaf, as a checkpoint names it."""
     names = ("key", "idx", "name")
     return "/".join(str(next(getattr(key, name) for name in names if hasattr(key, name))) for key in keys)
 
 
 def _keeping_gradients() -> optax.GradientTransformation:
-    """An optimizer whose state is the last gradients that it received."""
+    """Returns an optimizer whose state is the last gradients that it received."""
 
     def init(params: optax.Params) -> Any:
         return jax.tree.map(jnp.zeros_like, params)

@@ -1,4 +1,4 @@
-"""What the optimizer of a train_op makes of given gradients."""
+"""The updates that the optimizer of a train_op makes from known gradients."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from estimator_migration.proving.computed import Arrays
 
 
 def updates_of(train_op: Any, first: Arrays, gradients: Sequence[Arrays], names: Mapping[str, str]) -> list[Arrays]:
-    """The variables after each step, from the same gradients as the other side.
+    """Returns the variables after each step, from the same gradients as the other side.
 
     Args:
-        train_op: an optax transformation, `ec.minimize(...)` or `ec.group(...)`; of any other the result is empty.
+        train_op: an optax transformation, `ec.minimize(...)` or `ec.group(...)`. For any other the result is empty.
         first: the trained variables at the start.
-        gradients: those of each step, by name there; a variable without one stays as it is.
-        names: different names: names there by name here.
+        gradients: the gradients of each step, by name there. A variable without a gradient stays as it is.
+        names: the names that differ: the name there, by name here.
 
     Example:
         >>> steps = updates_of(optax.sgd(0.5), {"w": np.ones(2)}, [{"w": np.ones(2)}] * 2, {})
@@ -53,7 +53,7 @@ def _moved(name: str, gradients: Sequence[Arrays], names: Mapping[str, str]) -> 
 
 
 def _members(train_op: Any) -> list[tuple[Any, str]]:
-    """The transformations, each with the pattern of its variables."""
+    """Returns the transformations, each with the pattern of its variables."""
     if hasattr(train_op, "members"):
         return [(member.transformation, member.variables) for member in train_op.members]
     if hasattr(train_op, "transformation"):

@@ -1,4 +1,4 @@
-"""The old program in a process of its own interpreter."""
+"""Runs the old program in a separate process with its own interpreter."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ _LINES = 15
 
 
 def record(python: str, program: str, folder: str | os.PathLike[str], *, steps: int, eval_batches: int) -> None:
-    """Runs a program of tf.estimator and writes what it computed.
+    """Runs a program of tf.estimator, and writes the quantities that it computed.
 
     Args:
-        python: the interpreter of its environment.
-        program: FILE[:FUNCTION]; the function takes a model_dir and returns a dict with the keys estimator,
-            train_input_fn, eval_input_fn (the training one unless given), train_hooks and eval_hooks (that the inputs
+        python: the path of the interpreter of its environment.
+        program: FILE[:FUNCTION]. The function takes a model_dir and returns a dict with the keys estimator,
+            train_input_fn, eval_input_fn (default: the training one), train_hooks and eval_hooks (those that the inputs
             need).
         folder: the folder of the recording.
         steps: the number of training batches.

@@ -1,4 +1,4 @@
-"""The function of a program that names the parts of a proof."""
+"""Loads the function of a program that returns the parts of a proof."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _KEYS = ("estimator", "train_input_fn", "eval_input_fn", "train_hooks", "eval_ho
 
 
 def place_of(named: str) -> tuple[Path, str]:
-    """The file and the function of FILE[:FUNCTION].
+    """Returns the file and the function of FILE[:FUNCTION].
 
     Raises:
         ArgumentError: there is no such file.
@@ -34,7 +34,7 @@ def place_of(named: str) -> tuple[Path, str]:
 
 
 def load(named: str) -> Callable[[str], Mapping[str, Any]]:
-    """The function of FILE[:FUNCTION]: model_dir to the parts.
+    """Returns the function of FILE[:FUNCTION], which maps a model_dir to the parts.
 
     Raises:
         ArgumentError: there is no such file or function.
@@ -60,7 +60,7 @@ def load(named: str) -> Callable[[str], Mapping[str, Any]]:
 
 
 def estimator_of(parts: Any, named: str) -> Estimator:
-    """The Estimator in the result of a function.
+    """Returns the Estimator in the result of a function.
 
     Raises:
         ArgumentTypeError: the result is not a dict with an Estimator, or has unknown keys.

@@ -23,10 +23,11 @@ class Proof:
     """The result of a comparison.
 
     Args:
-        quantities: the quantities of a free run from the same first weights, in its order.
-        led: those of steps that each begin with the weights of the other side; none if it has recorded the first alone.
-        tolerance: the largest difference of programs that agree.
-        steps: training steps that were made.
+        quantities: the quantities of a free run from the same first weights, in the order of the run.
+        led: the quantities of steps that each begin with the weights of the other side. Empty if only one step is
+            recorded.
+        tolerance: the largest difference between programs that agree.
+        steps: the number of training steps.
         made_by: the versions of the other side.
     """
 
@@ -38,17 +39,17 @@ class Proof:
 
     @property
     def diverging(self) -> tuple[Quantity, ...]:
-        """Quantities above the tolerance, in the order of the run: the first is where to look. None, if only rounding
-        has grown.
+        """The quantities above the tolerance, in the order of the run. The first one shows the cause. Empty if only
+        rounding has grown.
         """
         return () if self.drift is not None else self._apart
 
     @property
     def drift(self) -> Quantity | None:
-        """The largest difference of a free run, if it is grown rounding; None: there is none, or it is not.
+        """The largest difference of a free run, if it is accumulated rounding, else None.
 
-        It is where each step from the same weights, each update from the same gradients, and the results with the same
-        weights agree.
+        It is accumulated rounding if three things agree: each step from the same weights, each update from the same
+        gradients, and the results with the same weights.
         """
         within = bool(self.led) and all(each.difference <= self.tolerance for each in self.led)
         if not (self._apart and within and all(each.follows_steps for each in self._apart)):
@@ -60,7 +61,7 @@ class Proof:
         return tuple(each for each in self.quantities if not each.difference <= self.tolerance)
 
     def largest(self) -> tuple[Quantity, ...]:
-        """The largest difference of each stage."""
+        """Returns the quantity with the largest difference of each stage."""
         stages: dict[str, Quantity] = {}
         for each in self.quantities:
             known = stages.setdefault(each.stage, each)
@@ -68,7 +69,7 @@ class Proof:
         return tuple(stages.values())
 
     def to_json(self) -> dict[str, Any]:
-        """The proof as JSON values; an infinite difference is null."""
+        """Returns the proof as JSON values. An infinite difference is null."""
         first = self.diverging[0] if self.diverging else None
         return {
             "agree": first is None,
@@ -94,12 +95,12 @@ def prove(
     Args:
         recorded: a folder written by `estimator migrate prove --record FOLDER`.
         program: FILE[:FUNCTION] of the new program.
-        names: different names of variables, metrics and predictions: names there by name here.
+        names: the names of variables, metrics and predictions that differ: the name there, by name here.
         tolerance: the tolerance of differences, as in `Quantity`.
 
     Raises:
-        ArgumentError: there is no such recording or program, a side computes another loss each time, or names are given
-            for what the new program does not have.
+        ArgumentError: the recording or the program does not exist, a side computes a different loss each time, or
+            `names` has names that the new program does not have.
         CheckpointMismatchError: the weights of the old program do not fit the new one.
     """
     recording = read_recording(recorded)

@@ -22,10 +22,10 @@ class Recording:
     """The other side of a proof.
 
     Args:
-        computed: the quantities that it computed.
-        train_batches: its training batches: dicts with "features" and perhaps "labels".
-        eval_batches: its evaluation batches.
-        made_by: the versions that made it.
+        computed: the quantities that the other side computed.
+        train_batches: the training batches: dicts with "features" and perhaps "labels".
+        eval_batches: the evaluation batches.
+        made_by: the versions of the other side.
     """
 
     computed: Computed
@@ -82,5 +82,5 @@ def _tree(kept: Any, values: Mapping[str, np.ndarray]) -> Any:
 
 
 def _with_objects(array: np.ndarray) -> np.ndarray:
-    """Strings as inputs return them: bytes objects."""
+    """Returns strings as inputs return them, as bytes objects."""
     return array.astype(object) if array.dtype.kind == "S" else array

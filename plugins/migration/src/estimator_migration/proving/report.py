@@ -1,4 +1,4 @@
-"""A proof for people: as text, and as a page for a browser."""
+"""A proof as text, and as a page for a browser."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _STYLE = (
 
 
 def text_report(proof: Proof) -> str:
-    """The largest difference of every stage, and the first quantity that diverges."""
+    """Returns the largest difference of every stage, and the first quantity that diverges."""
     counts = Counter(each.stage for each in proof.quantities)
     rows = [(each.stage, str(counts[each.stage]), f"{_size(each)} {each.name}".rstrip()) for each in proof.largest()]
     table = [("stage", "quantities", "largest difference"), *rows]
@@ -27,7 +27,7 @@ def text_report(proof: Proof) -> str:
 
 
 def verdict(proof: Proof) -> str:
-    """Whether the programs agree, in one sentence."""
+    """Returns whether the programs agree, in one sentence."""
     steps = f"{proof.steps} step{'' if proof.steps == 1 else 's'}"
     if proof.drift is not None:
         closest = max(proof.led, key=lambda each: each.difference)
@@ -51,7 +51,7 @@ def _where(quantity: Quantity) -> str:
 
 
 def html_page(proof: Proof) -> str:
-    """A self-contained page with every quantity in the order of the run."""
+    """Returns a self-contained page with every quantity in the order of the run."""
     rows = "\n".join(
         f'<tr class="{"same" if each.difference <= proof.tolerance else "apart"}"><td>{escape(each.stage)}</td>'
         f"<td>{escape(each.name)}</td><td>{escape(_size(each))}</td></tr>"

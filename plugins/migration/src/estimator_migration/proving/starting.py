@@ -1,4 +1,4 @@
-"""A hook that starts a run from the weights of the other side and notes its losses."""
+"""A hook that starts a run from the weights of the other side, and records its losses."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ class StartFrom(Hook):
     """Sets the weights before the first step.
 
     Args:
-        there: the weights by name there.
-        names: different names: names there by name here.
+        there: the weights of the other side, by name there.
+        names: the names that differ: the name there, by name here.
     """
 
     place: ClassVar[Literal["early", "normal", "late"]] = "early"
@@ -33,16 +33,16 @@ class StartFrom(Hook):
         """Replaces the initial weights of the run.
 
         Raises:
-            CheckpointMismatchError: variables that are missing there, or have another shape.
+            CheckpointMismatchError: variables are missing there, or have another shape.
         """
         self.weights = self.placed(run, self._there)
         run.assign(self.weights)
 
     def placed(self, run: Run, there: Arrays) -> Arrays:
-        """Weights of the other side by their names here.
+        """Returns the weights of the other side by their names here.
 
         Raises:
-            CheckpointMismatchError: variables that are missing there, or have another shape.
+            CheckpointMismatchError: variables are missing there, or have another shape.
         """
         numbers = {path: value for path, value in run.state.model_state.items() if _is_float(value)}
         template = CheckpointItems(
@@ -52,10 +52,10 @@ class StartFrom(Hook):
         return {**items.variables, **items.model_state}
 
     def after_step(self, run: Run, step: int, out: StepOutputs) -> None:
-        """Notes the loss."""
+        """Records the loss."""
         self.losses.append(float(out["loss"]))
 
 
 def _is_float(value: Any) -> bool:
-    """Whether a value is a weight: seeds of random layers and counters are not."""
+    """Returns whether a value is a weight. Seeds of random layers and counters are not."""
     return bool(jnp.issubdtype(value.dtype, jnp.floating))

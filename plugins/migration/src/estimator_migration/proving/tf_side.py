@@ -1,10 +1,11 @@
-"""Runs a program of tf.estimator for a proof and records what it computed.
+"""Runs a program of tf.estimator for a proof, and records the quantities that it computes.
 
 This file runs alone, in the interpreter of the old program: Python 3.7 and TensorFlow 1.15, or later ones.
 
     PYTHON tf_side.py PROGRAM FUNCTION FOLDER STEPS EVAL_BATCHES
 
-What an Estimator computes on the way is not public there, so private members are used; `zip` is that of Python 3.7.
+The intermediate results of an Estimator are not public in TensorFlow, so private members are used. `zip` is that of
+Python 3.7.
 """
 # ruff: noqa: B905, SLF001
 
@@ -29,13 +30,13 @@ TRAIN, EVAL, PREDICT = "train", "eval", "infer"
 
 
 class Arrays:
-    """Arrays numbered in a file of their own, so that JSON holds the rest."""
+    """Stores arrays in a separate file under numbers, so that JSON holds the rest."""
 
     def __init__(self) -> None:
         self.kept: dict[str, np.ndarray] = {}
 
     def tree(self, value: Any) -> Any:
-        """A form of dicts, tuples, None and arrays that JSON can hold."""
+        """Returns a form of dicts, tuples, None and arrays that JSON can hold."""
         if value is None:
             return None
         if isinstance(value, dict):
@@ -48,7 +49,7 @@ class Arrays:
 
 
 def _dense(value: Any) -> np.ndarray:
-    """An array of a value; a sparse one is filled up as the inputs of estimator-core are: -1, b"" or 0."""
+    """Returns a value as an array. A sparse one is filled up like the inputs of estimator-core: -1, b"" or 0."""
     if not hasattr(value, "dense_shape"):
         return np.asarray(value)
     values = np.asarray(value.values)
@@ -66,7 +67,7 @@ def _bytes_of_fixed_length(array: np.ndarray) -> np.ndarray:
 
 
 class Feed:
-    """Batches of an input_fn, and an input_fn that returns the fed batches."""
+    """The batches of an input_fn, and an input_fn that returns the fed batches."""
 
     def __init__(self, estimator: Any, input_fn: Any, mode: str, count: int, hooks: Any) -> None:
         self.batches: list[Any] = []
@@ -83,7 +84,7 @@ class Feed:
         self._places: list[Any] = []
 
     def input_fn(self, params: Any = None) -> Any:
-        """Features and labels that are fed; unfed they are the first batch, for hooks that run on their own."""
+        """Returns features and labels that can be fed. Without a feed they are the first batch, for other hooks."""
         first = nest.flatten(self.batches[0], expand_composites=True)
         shapes = nest.flatten(self._shapes)
         values = [value for _, value in zip(_spread(shapes), first)]
@@ -97,16 +98,16 @@ class Feed:
         return packed["features"], packed.get("labels")
 
     def features_fn(self, params: Any = None) -> Any:
-        """The fed features, without labels."""
+        """Returns the fed features, without labels."""
         return self.input_fn()[0]
 
     def feed(self, batch: Any) -> Any:
-        """A feed_dict for a batch."""
+        """Returns a feed_dict for a batch."""
         return dict(zip(self._places, nest.flatten(batch, expand_composites=True)))
 
 
 class _Shape:
-    """The known properties of a tensor before it has values; a leaf of structures."""
+    """The known properties of a tensor before it has values. It is a leaf of structures."""
 
     def __init__(self, dtype: Any, shape: Any, sparse: bool) -> None:
         self.dtype, self.shape, self.sparse = dtype, shape, sparse
@@ -137,7 +138,7 @@ def _with_mode(estimator: Any, mode: str) -> Any:
 
 
 class Feeder(v1.train.SessionRunHook):
-    """Feeds one batch for each step, and asks for the end after the last one."""
+    """Feeds one batch per step, and requests the end after the last one."""
 
     def __init__(self, feed: Feed) -> None:
         self._feed, self._left = feed, list(feed.batches)
@@ -147,7 +148,7 @@ class Feeder(v1.train.SessionRunHook):
         return v1.train.SessionRunArgs(None, feed_dict=self._feed.feed(self._left.pop(0)))
 
     def after_run(self, run_context: Any, run_values: Any) -> None:
-        """Asks for the end if no batch is left."""
+        """Requests the end if no batch is left."""
         if not self._left:
             run_context.request_stop()
 
@@ -173,11 +174,11 @@ class Recorder(Feeder):
         self._gradients = {_name(each): tf.convert_to_tensor(slope) for each, slope in found if slope is not None}
 
     def after_create_session(self, session: Any, coord: Any) -> None:
-        """Notes the weights at the start."""
+        """Records the weights at the start."""
         self.weights.append(session.run(self._variables))
 
     def before_run(self, run_context: Any) -> Any:
-        """Computes the values on the batch that the step itself does not return."""
+        """Requests the values of the batch that the step itself does not return."""
         fed = self._feeding.feed(self._left[0])
         session = run_context.session
         self.gradients.append(session.run(self._gradients, fed))
@@ -187,7 +188,7 @@ class Recorder(Feeder):
         return super().before_run(run_context)
 
     def after_run(self, run_context: Any, run_values: Any) -> None:
-        """Notes the weights after the step."""
+        """Records the weights after the step."""
         self.weights.append(run_context.session.run(self._variables))
 
 
@@ -199,7 +200,7 @@ def _name(variable: Any) -> str:
 
 
 def _evaluated(estimator: Any, feed: Feed, checkpoint: str) -> Any:
-    """Metrics and predictions of a checkpoint."""
+    """Returns the metrics and predictions of a checkpoint."""
     metrics = estimator.evaluate(
         feed.input_fn, steps=len(feed.batches), hooks=[Feeder(feed)], checkpoint_path=checkpoint
     )

@@ -1,4 +1,4 @@
-"""The program of estimator-core on the batches and weights of a recording."""
+"""Runs the program of estimator-core on the batches and weights of a recording."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ _SAME_LOSS = 1e-5
 def run_here(
     function: Callable[[str], Mapping[str, Any]], named: str, recording: Recording, names: Mapping[str, str]
 ) -> tuple[Computed, Led]:
-    """Runs the program in the same way as the recorded one: freely, and led along it.
+    """Runs the program in the same way as the recorded one, freely, and then along the recorded one.
 
     Args:
-        function: makes the parts in a model_dir.
+        function: the function that returns the parts for a model_dir.
         named: the name of the function, for messages.
         recording: the batches and weights.
-        names: different names: names there by name here.
+        names: the names that differ: the name there, by name here.
 
     Raises:
-        CheckpointMismatchError: variables here that are missing there, or have another shape.
+        CheckpointMismatchError: variables are missing there, or have another shape.
     """
     train, evaluation = partial(_Recorded, recording.train_batches), partial(_Recorded, recording.eval_batches)
     with tempfile.TemporaryDirectory(prefix="estimator-prove-") as scratch:
@@ -65,7 +65,7 @@ def run_here(
 
 
 class _Follow(StartFrom):
-    """Evaluates before the first step, and notes all variables after each."""
+    """Evaluates before the first step, and records all variables after each step."""
 
     def __init__(self, there: Arrays, names: Mapping[str, str], evaluation: Callable[..., Any]) -> None:
         super().__init__(there, names)
@@ -92,7 +92,7 @@ def _evaluated(estimator: ec.Estimator, input_fn: Callable[..., Any]) -> Evaluat
 
 
 class _Recorded:
-    """The recorded batches. Sparse features are as wide as each batch needs, as those of files are."""
+    """Yields the recorded batches. The width of sparse features varies by batch, as with features from files."""
 
     input_options = InputOptions(varying_shapes=True)
 

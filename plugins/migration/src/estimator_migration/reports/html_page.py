@@ -1,4 +1,4 @@
-"""A report for a browser: every program with what becomes of its lines beside them."""
+"""A report for a browser: every program with the findings beside its lines."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _STYLE = (
 
 
 def html_page(programs: Sequence[Program]) -> str:
-    """A self-contained page."""
+    """Returns a self-contained page."""
     return "\n".join(_parts(programs))
 
 
@@ -44,7 +44,7 @@ def _parts(programs: Sequence[Program]) -> Iterator[str]:
         by_line: dict[int, list[Use]] = {}
         for use in program.uses:
             by_line.setdefault(use.line, []).append(use)
-        for number, line in enumerate(io.StringIO(program.source, newline=None), 1):  # the lines of Python
+        for number, line in enumerate(io.StringIO(program.source, newline=None), 1):  # split like Python does
             notes = "".join(_note(use) for use in by_line.get(number, ()))
             yield f"<tr><td class=n>{number}</td><td><pre>{escape(line.rstrip())}</pre></td><td>{notes}</td></tr>"
         yield "</table>"

@@ -16,10 +16,10 @@ class Program:
     """A checked file.
 
     Args:
-        path: its path, as the user wrote it.
-        source: its text.
-        uses: its uses of TensorFlow, by line.
-        error: why it could not be read; "" if it could.
+        path: the path, as the user wrote it.
+        source: the text of the program.
+        uses: the uses of TensorFlow, by line.
+        error: the reason why it could not be read, or "".
     """
 
     path: str
@@ -28,11 +28,11 @@ class Program:
     error: str = ""
 
     def to_json(self) -> dict[str, Any]:
-        """The program as JSON values."""
+        """Returns the program as JSON values."""
         return {"file": self.path, "error": self.error, "uses": [use.to_json() for use in self.uses]}
 
 
 def counts(programs: Iterable[Program]) -> dict[Verdict, int]:
-    """How many uses there are of each verdict, in the order of the work they make."""
+    """Returns the number of uses of each verdict, ordered by the work that they require."""
     found = Counter(use.row.verdict for program in programs for use in program.uses)
     return {verdict: found[verdict] for verdict in Verdict if found[verdict]}

@@ -8,7 +8,7 @@ from estimator_migration.reports.program import Program, counts
 
 
 def text_report(programs: Sequence[Program]) -> str:
-    """One line for each use, and the counts."""
+    """Returns one line for each use, and the counts."""
     return "\n".join(_lines(programs))
 
 

@@ -1,4 +1,4 @@
-"""Exported models of TensorFlow, read without TensorFlow."""
+"""Reads exported models of TensorFlow without TensorFlow."""
 
 from estimator_migration.savedmodels.read import read_saved_model
 from estimator_migration.savedmodels.receiver import receiver_source

@@ -10,7 +10,7 @@ from estimator_migration.savedmodels.graph import Graph, Node
 from estimator_migration.savedmodels.records import ExampleFeature, Parsing
 
 PARSERS = ("ParseExample", "ParseExampleV2")
-#: Operations that hand on the values of a feature, or a part of them.
+#: Operations that pass on the values of a feature, or a part of them.
 _HAND_ON = (
     *("Identity", "IdentityN", "Reshape", "Squeeze", "ExpandDims", "GatherNd", "GatherV2", "Where", "NotEqual", "Cast"),
     *("AsString", "StringLower", "StringStrip", "SparseReshape", "SparseToDense", "PlaceholderWithDefault"),
@@ -19,12 +19,12 @@ _HAND_ON = (
 
 
 def parsings(graph: Graph) -> list[Parsing]:
-    """All places of a graph where tf.Examples are parsed."""
+    """Returns all places of a graph where tf.Examples are parsed."""
     return [_parsing(graph, node) for node in graph if node.op in PARSERS]
 
 
 def keys_of(graph: Graph, node: Node) -> list[str | None]:
-    """The feature of each output of a parser; None where it cannot be told.
+    """Returns the feature of each output of a parser, or None where it is not known.
 
     Source: tensorflow/core/ops/parsing_ops.cc.
     """
@@ -34,7 +34,7 @@ def keys_of(graph: Graph, node: Node) -> list[str | None]:
 
 
 def feature_behind(graph: Graph, tensor: str) -> str | None:
-    """The feature, or the name of the placeholder, whose values a tensor holds, or None."""
+    """Returns the feature, or the name of the placeholder, whose values a tensor holds, or None."""
     found = set[str | None]()
     waiting, seen = [tensor], set[str]()
     while waiting:
@@ -56,7 +56,7 @@ def feature_behind(graph: Graph, tensor: str) -> str | None:
 
 
 def _place(graph: Graph, node: Node, tensor: str) -> int | None:
-    """The place of an output; in functions it is `node:output:place`, counted within the output."""
+    """Returns the position of an output. In functions it is `node:output:position`, counted within the output."""
     parts = tensor.split(":")[1:]
     if not parts:
         return 0
@@ -107,12 +107,12 @@ def _sizes(shape: tuple[int | None, ...]) -> tuple[int, ...]:
 
 
 def _records(graph: Graph, node: Node) -> str | None:
-    """The placeholder of the serialized records."""
+    """Returns the placeholder of the serialized records."""
     return feature_behind(graph, node.inputs[0]) if node.inputs else None
 
 
 def _names(graph: Graph, node: Node) -> tuple[list[str | None], list[str | None], list[str | None]]:
-    """Keys of features of any number of values, of dense and of ragged ones."""
+    """Returns the keys of the variable-length features, of the dense ones and of the ragged ones."""
     if node.op == "ParseExampleV2":
         sparse, dense, ragged = (_strings(graph, name) for name in node.inputs[2:5])
         return sparse, dense, ragged

@@ -1,4 +1,4 @@
-"""Nodes of a graph of TensorFlow, their attributes and constants."""
+"""The nodes of a TensorFlow graph, their attributes and constants."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from functools import cached_property
 
 from estimator_migration.savedmodels import wire
 
-# The numbers of tensorflow.DataType. References of TensorFlow 1 are 100 more.
+# The numbers of tensorflow.DataType. References of TensorFlow 1 have numbers that are higher by 100.
 _DTYPES = {
     1: "float32",
     2: "float64",
@@ -36,7 +36,7 @@ Values = list[int | float | str]
 
 
 def dtype_name(number: int) -> str:
-    """The name of a dtype.
+    """Returns the name of a dtype.
 
     Example:
         >>> dtype_name(1), dtype_name(107)
@@ -46,7 +46,7 @@ def dtype_name(number: int) -> str:
 
 
 def shape_of(message: bytes) -> tuple[int | None, ...] | None:
-    """The sizes of a TensorShapeProto; None is any size, or any rank."""
+    """Returns the sizes of a TensorShapeProto. None means any size, or any rank."""
     found = wire.fields(message)
     if wire.integer(found, 3):
         return None
@@ -66,17 +66,17 @@ class Node:
 
     @property
     def name(self) -> str:
-        """Its name."""
+        """The name of the node."""
         return wire.text(self._fields, 1)
 
     @property
     def op(self) -> str:
-        """Its operation."""
+        """The operation of the node."""
         return wire.text(self._fields, 2)
 
     @cached_property
     def inputs(self) -> tuple[str, ...]:
-        """The tensors that it takes: a name, or name:place."""
+        """The input tensors: a name, or name:position."""
         return tuple(name for name in wire.texts(self._fields, 3) if not name.startswith("^"))
 
     @cached_property
@@ -84,23 +84,23 @@ class Node:
         return wire.entries(self._fields, 5)
 
     def attribute(self, name: str) -> wire.Fields:
-        """An attribute, as its fields."""
+        """Returns an attribute, as its fields."""
         return wire.fields(self._attributes.get(name, b""))
 
     def types(self, name: str) -> list[str]:
-        """A list of dtypes."""
+        """Returns a list of dtypes."""
         return [dtype_name(number) for number in wire.integers(wire.message(self.attribute(name), 1), 6)]
 
     def shapes(self, name: str) -> list[tuple[int | None, ...]]:
-        """A list of shapes."""
+        """Returns a list of shapes."""
         return [shape_of(shape) or () for shape in wire.contents(wire.message(self.attribute(name), 1), 7)]
 
 
 class Graph:
-    """Nodes by name.
+    """The nodes of a graph by name.
 
     Args:
-        nodes: messages of nodes: those of a graph, or of one function of its library.
+        nodes: the messages of the nodes of a graph, or of one function of its library.
     """
 
     def __init__(self, nodes: list[bytes]) -> None:
@@ -110,11 +110,11 @@ class Graph:
         return iter(self._nodes.values())
 
     def source(self, tensor: str) -> Node | None:
-        """The node that makes a tensor; None for an argument of a function."""
+        """Returns the node that produces a tensor, or None for an argument of a function."""
         return self._nodes.get(tensor.split(":")[0])
 
     def constant(self, tensor: str) -> Values | None:
-        """The values of a constant, flat; None if it is computed while the graph runs."""
+        """Returns the values of a constant, flat, or None if it is computed while the graph runs."""
         node = self.source(tensor)
         while node is not None and node.op in ("Identity", "Reshape"):
             node = self.source(node.inputs[0])
@@ -141,6 +141,6 @@ def _values(tensor: wire.Fields) -> Values | None:
         found = [*(wire.reals(tensor, 5, "f") if dtype == "float32" else wire.reals(tensor, 6, "d"))]
     else:
         found = [*wire.integers(tensor, {"int64": 10, "bool": 11}.get(dtype, 7))]
-    if found and len(found) < count:  # the last value stands for all that follow
+    if found and len(found) < count:  # the last value stands for all following ones
         found = [*found, *[found[-1]] * (count - len(found))]
     return found if len(found) == count else None

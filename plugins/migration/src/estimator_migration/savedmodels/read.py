@@ -1,4 +1,4 @@
-"""Reads what a SavedModel says, without TensorFlow."""
+"""Reads the contents of a SavedModel without TensorFlow."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from estimator_migration.savedmodels.vocabularies import vocabularies
 
 PROGRAM = "saved_model.pb"
 _SERVE = "serve"
-_INIT = "__saved_model_init_op"  # TensorFlow 2 keeps its start here; nobody calls it
+_INIT = "__saved_model_init_op"  # the initialisation of TensorFlow 2, which users do not call
 
 
 def read_saved_model(directory: str | os.PathLike[str]) -> SavedModel:
-    """The contents of an exported model: signatures, parsed features, vocabularies and assets.
+    """Returns the contents of an exported model: signatures, parsed features, vocabularies and assets.
 
     Args:
         directory: the directory that contains `saved_model.pb`.
@@ -77,7 +77,7 @@ def _graph(message: bytes) -> MetaGraph:
 
 
 def _collected_assets(found: wire.Fields) -> list[wire.Fields]:
-    """Exporters of tf.estimator kept assets in a collection: CollectionDef.any_list of packed AssetFileDef."""
+    """Returns the assets of tf.estimator exporters, in a collection: CollectionDef.any_list of packed AssetFileDef."""
     collection = wire.fields(wire.entries(found, 4).get("saved_model_assets", b""))
     return [wire.message(wire.fields(one), 2) for one in wire.contents(wire.message(collection, 5), 1)]
 
@@ -94,7 +94,7 @@ def _signature(message: bytes) -> Signature:
 def _tensor(message: bytes) -> Tensor:
     found = wire.fields(message)
     sparse = wire.message(found, 4)
-    shape = (wire.contents(found, 3) or [b"\x18\x01"])[-1]  # without one: of any rank
+    shape = (wire.contents(found, 3) or [b"\x18\x01"])[-1]  # without a shape: any rank
     return Tensor(
         name=wire.text(found, 1) or wire.text(sparse, 1),
         dtype=dtype_name(wire.integer(found, 2)),

@@ -1,4 +1,4 @@
-"""Python source of receivers that take what a SavedModel took."""
+"""Writes Python source of receivers that accept the inputs of a SavedModel."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from estimator_migration.savedmodels.records import (
     Vocabulary,
 )
 
-#: What a request of records is called in exports of this library, and by signatures that classify.
+#: The names of serialized records in requests: in exports of this library, and in signatures that classify.
 _RECORDS = ("examples", "inputs")
 _DEFAULT, _FUNCTION = "serving_default", "serving_input_receiver_fn"
 _FILLS = {"int64": -1, "string": "", "float32": 0.0}
@@ -32,10 +32,10 @@ class Receiver:
     """A receiver in Python.
 
     Args:
-        name: of its function.
-        signatures: that it is of.
-        source: what defines it.
-        notes: what differs, or is left to the user.
+        name: the name of its function.
+        signatures: the signatures that it serves.
+        source: the source that defines it.
+        notes: the differences, and the parts that are left to the user.
     """
 
     name: str
@@ -45,7 +45,7 @@ class Receiver:
 
 
 def receivers(graph: MetaGraph) -> list[Receiver]:
-    """One for each set of inputs that signatures take, that of the default signature first."""
+    """Returns one receiver for each set of inputs of signatures, that of the default signature first."""
     groups: dict[tuple[str, ...], list[str]] = {}
     for name, signature in sorted(graph.signatures.items(), key=lambda each: each[0] != _DEFAULT):
         if signature.inputs:
@@ -62,10 +62,10 @@ def receivers(graph: MetaGraph) -> list[Receiver]:
 
 
 def receiver_source(model: SavedModel) -> str:
-    """A Python file with the receivers of the first graph, its vocabularies and its class names.
+    """Returns a Python file with the receivers of the first graph, its vocabularies and its class names.
 
     Args:
-        model: as `read_saved_model` returns it.
+        model: the result of `read_saved_model`.
 
     Raises:
         ArgumentError: no signature has an input, or a part of the model has no equivalent in Python.
@@ -89,12 +89,12 @@ def receiver_source(model: SavedModel) -> str:
 
 def _commented(receiver: Receiver) -> Iterator[str]:
     for note in [f"The receiver of {', '.join(receiver.signatures)}.", *(f"MIGRATE: {one}" for one in receiver.notes)]:
-        yield f"# {' '.join(note.split())}"  # names may hold ends of lines
+        yield f"# {' '.join(note.split())}"  # names may contain line ends
     yield receiver.source
 
 
 def _receiver(graph: MetaGraph, names: list[str], function: str, spec: str, *, alone: bool) -> Receiver:
-    """`alone`: no other signatures take one string."""
+    """Returns the receiver of signatures. `alone` means that no other signature takes one string."""
     signature = _plainest(graph, names)
     inputs = {tensor.name for tensor in signature.inputs.values()}
     shown = [one for one in graph.parsings if one.source in inputs]
@@ -114,7 +114,7 @@ def _receiver(graph: MetaGraph, names: list[str], function: str, spec: str, *, a
 
 
 def _plainest(graph: MetaGraph, names: list[str]) -> Signature:
-    """Signatures that classify call every input "inputs"; one that predicts keeps its name."""
+    """Returns the signature with the best names: one that classifies calls every input "inputs"."""
     found = [graph.signatures[name] for name in names]
     return next((one for one in found if one.method == "predict"), found[0])
 
@@ -214,7 +214,7 @@ def _vocabularies(model: SavedModel, graph: MetaGraph) -> Iterator[str]:
 def _known(model: SavedModel, vocabulary: Vocabulary) -> str | None:
     if vocabulary.words is not None:
         return _listed(vocabulary.words)
-    # from the root on: the file may be run elsewhere
+    # An absolute path, because the file may be run elsewhere.
     return _text(str(Path(model.path).resolve() / "assets" / vocabulary.asset)) if vocabulary.asset else None
 
 
@@ -223,13 +223,13 @@ def _listed(words: tuple[str | int, ...]) -> str:
 
 
 def _text(value: str) -> str:
-    """In double quotes; half characters, as in names of files that are not UTF-8, by their numbers."""
+    """Returns a text in double quotes. Surrogates, as in file names that are not UTF-8, are escaped."""
     written = json.dumps(value, ensure_ascii=False)
     return re.sub("[\ud800-\udfff]", lambda half: f"\\u{ord(half[0]):04x}", written)
 
 
 def _literal(value: Any) -> str:
-    """A default as Python."""
+    """Returns a default as Python source."""
     if isinstance(value, (list, tuple)):
         items: list[Any] = [*value]
         return f"[{', '.join(map(_literal, items))}]"
@@ -242,7 +242,7 @@ def _word(name: str) -> str:
 
 
 def _unique(name: str, taken: Collection[str]) -> str:
-    """The name, or with a number if it is taken."""
+    """Returns the name, with a number if it is taken."""
     found, number = name, 1
     while found in taken:
         number += 1

@@ -1,4 +1,4 @@
-"""What a SavedModel says about itself."""
+"""The contents of a SavedModel."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-#: Methods of signatures by the names that TensorFlow Serving has for them.
+#: The methods of signatures by their names in TensorFlow Serving.
 METHODS = {
     "tensorflow/serving/predict": "predict",
     "tensorflow/serving/classify": "classify",
@@ -22,9 +22,9 @@ class Tensor:
     """A tensor that a signature takes or returns.
 
     Args:
-        name: in the graph.
-        dtype: a name of numpy's, or "string".
-        shape: sizes; None is any size. None in the place of the shape: of any rank.
+        name: the name in the graph.
+        dtype: the name of a numpy dtype, or "string".
+        shape: the sizes. None as a size means any size. None as the shape means any rank.
     """
 
     name: str
@@ -37,9 +37,9 @@ class Signature:
     """A function of the model.
 
     Args:
-        method: "predict", "classify", "regress", "eval", "train", or TensorFlow's own name.
-        inputs: what it takes.
-        outputs: what it returns.
+        method: "predict", "classify", "regress", "eval", "train", or the name that TensorFlow uses.
+        inputs: the input tensors.
+        outputs: the output tensors.
     """
 
     method: str
@@ -54,8 +54,9 @@ class ExampleFeature:
     Args:
         kind: "fixed", "any number" (VarLenFeature), "sequence" (FixedLenSequenceFeature) or "ragged".
         dtype: "float32", "int64" or "string".
-        shape: of one example; of one item in a sequence.
-        default: the values of a record without the feature, or what fills up a sequence; None: refused.
+        shape: the shape of one example, or of one item in a sequence.
+        default: the values of a record without the feature, or the fill value of a sequence. None: such a record is
+            refused.
     """
 
     kind: str
@@ -69,9 +70,9 @@ class Parsing:
     """A place where the graph parses tf.Examples.
 
     Args:
-        node: its name in the graph.
-        source: the tensor of the records, where the graph shows it.
-        features: by name.
+        node: the name of the node in the graph.
+        source: the tensor of the records, or None if the graph does not show it.
+        features: the features by name.
     """
 
     node: str
@@ -84,13 +85,13 @@ class Vocabulary:
     """A table of words.
 
     Args:
-        node: its name in the graph.
+        node: the name of the node in the graph.
         feature: the feature whose values are looked up.
         outputs: the outputs of signatures that show its words, as "signature/output".
-        words: if the graph holds them.
-        asset: the file that holds them, one a line.
-        size: how many words of the file count; None: all.
-        buckets: buckets for unknown words.
+        words: the words, if the graph holds them.
+        asset: the file that holds the words, one per line.
+        size: the number of words of the file that count. None: all.
+        buckets: the number of buckets for unknown words.
         default: the id of an unknown word, without buckets.
     """
 
@@ -109,12 +110,12 @@ class MetaGraph:
     """One graph of a SavedModel.
 
     Args:
-        tags: such as "serve".
-        tensorflow: the version that wrote it.
-        signatures: by name.
-        parsings: where tf.Examples are parsed.
-        vocabularies: its tables.
-        assets: files in the directory `assets`.
+        tags: the tags, such as "serve".
+        tensorflow: the version of TensorFlow that wrote it.
+        signatures: the signatures by name.
+        parsings: the places where tf.Examples are parsed.
+        vocabularies: the tables of words.
+        assets: the files in the directory `assets`.
     """
 
     tags: tuple[str, ...]
@@ -130,13 +131,13 @@ class SavedModel:
     """The contents of a SavedModel of TensorFlow.
 
     Args:
-        path: its directory.
-        graphs: the one for serving first.
+        path: the directory.
+        graphs: the graphs, the one for serving first.
     """
 
     path: str
     graphs: tuple[MetaGraph, ...]
 
     def to_json(self) -> dict[str, Any]:
-        """All of it, for programs."""
+        """Returns all contents as JSON values."""
         return dataclasses.asdict(self)

@@ -1,4 +1,4 @@
-"""What a SavedModel was, as text."""
+"""The contents of a SavedModel as text."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _SHOWN = 10
 
 
 def text_report(model: SavedModel) -> str:
-    """Signatures, parsed features, vocabularies and assets, one a line."""
+    """Returns signatures, parsed features, vocabularies and assets, one per line."""
     return "\n".join(line for graph in model.graphs for line in _graph(model.path, graph))
 
 

@@ -1,4 +1,4 @@
-"""The tables of a graph: their words or files, and the feature that is looked up in each."""
+"""Finds the tables of a graph: their words or files, and the feature that is looked up in each."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ _FIND = ("LookupTableFind", "LookupTableFindV2")
 def vocabularies(
     graph: Graph, assets: Mapping[str, str], signatures: Mapping[str, Signature], features: Mapping[str, str]
 ) -> list[Vocabulary]:
-    """One for each table that a node fills.
+    """Returns one vocabulary for each table that a node fills.
 
     Args:
-        graph: its nodes.
-        assets: files of assets, by the name of the tensor that holds the path.
-        signatures: of the model.
-        features: names of raw features, by the name of their placeholder.
+        graph: the nodes of the graph.
+        assets: the files of assets, by the name of the tensor that holds the path.
+        signatures: the signatures of the model.
+        features: the names of raw features, by the name of their placeholder.
     """
     found: list[Vocabulary] = []
     for node in graph:
@@ -57,7 +57,7 @@ def _table(graph: Graph, node: Node) -> str:
 
 
 def _words(graph: Graph, node: Node) -> tuple[str | int, ...] | None:
-    """Of keys and values, the words: the others are a range of ids."""
+    """Returns the words among the keys and values. The other side is a range of ids."""
     sides = [graph.constant(name) for name in node.inputs[1:3]]
     listed = [side for side in sides if side is not None]
     words = next((side for side in listed if side and isinstance(side[0], str)), listed[0] if listed else None)
@@ -65,7 +65,7 @@ def _words(graph: Graph, node: Node) -> tuple[str | int, ...] | None:
 
 
 def _buckets(graph: Graph, lookup: Node) -> int:
-    """Buckets for unknown words: their hash stands in the scope of the lookup."""
+    """Returns the number of buckets for unknown words, from a hash operation in the scope of the lookup."""
     for node in graph:
         scope = node.name.rpartition("/")[0]
         if node.op.startswith("StringToHashBucket") and scope and lookup.name.startswith(f"{scope}/"):

@@ -1,4 +1,4 @@
-"""Fields of a protocol-buffer message, without its schema."""
+"""Reads the fields of a protocol-buffer message without its schema."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _FIXED = {1: 8, 5: 4}
 
 
 def fields(message: bytes) -> Fields:
-    """The fields of a message.
+    """Returns the fields of a message.
 
     Raises:
         CheckpointCorruptError: the bytes end in the middle of a field, or are not a message.
@@ -43,44 +43,44 @@ def fields(message: bytes) -> Fields:
 
 
 def text(found: Fields, number: int) -> str:
-    """The last string of a field; empty if there is none."""
+    """Returns the last string of a field, or "" if there is none."""
     value = found.get(number, [b""])[-1]
     return value.decode("utf-8", "replace") if isinstance(value, bytes) else ""
 
 
 def texts(found: Fields, number: int) -> tuple[str, ...]:
-    """All strings of a field."""
+    """Returns all strings of a field."""
     return tuple(value.decode("utf-8", "replace") for value in contents(found, number))
 
 
 def contents(found: Fields, number: int) -> list[bytes]:
-    """The bytes of a field, for example its messages."""
+    """Returns the bytes of a field, for example its messages."""
     return [value for value in found.get(number, []) if isinstance(value, bytes)]
 
 
 def message(found: Fields, number: int) -> Fields:
-    """The last message of a field; empty if there is none."""
+    """Returns the last message of a field, empty if there is none."""
     return fields((contents(found, number) or [b""])[-1])
 
 
 def entries(found: Fields, number: int) -> dict[str, bytes]:
-    """A map from strings to messages."""
+    """Returns a map from strings to messages."""
     pairs = (fields(entry) for entry in contents(found, number))
     return {text(pair, 1): (contents(pair, 2) or [b""])[-1] for pair in pairs}
 
 
 def integer(found: Fields, number: int) -> int:
-    """The last number of a field, signed; 0 if there is none."""
+    """Returns the last number of a field, signed, or 0 if there is none."""
     return (integers(found, number) or [0])[-1]
 
 
 def integers(found: Fields, number: int) -> list[int]:
-    """The numbers of a field, signed, packed or not."""
+    """Returns the numbers of a field, signed, packed or not."""
     return [_signed(value) for value in _unpacked(found, number)]
 
 
 def reals(found: Fields, number: int, code: str) -> list[float]:
-    """The floats of a field, packed or not; `code` is that of `struct`: "f" or "d"."""
+    """Returns the floats of a field, packed or not. `code` is that of `struct`: "f" or "d"."""
     return [value for (value,) in struct.iter_unpack(f"<{code}", b"".join(contents(found, number)))]
 
 
