@@ -1,4 +1,4 @@
-"""The private names of the core that this kit uses. No other file of the kit reaches beyond the public modules.
+"""The private names of the core that this kit uses. No other file of the kit uses private modules.
 
 The kit belongs to the core and is released with it. A change of one of these names changes it here too. Other packages
 use public modules only. A name is imported when it is first used, so the fresh process that observes the import of a

@@ -1,4 +1,4 @@
-"""A plugin for tests that need an export format of no other package: writes the variables, and no program.
+"""A plugin for tests that need an export format without another package. It writes the variables, and no program.
 
 Pass the module as `Plugins(extra=[array_format])`. The name of the format is "arrays". Exports are made by
 estimator-signatures, as in every format.
@@ -29,42 +29,42 @@ _WRITTEN: WeakValueDictionary[tuple[str, str], SignatureSpec] = WeakValueDiction
 
 
 def estimator_components() -> list[Component]:
-    """The format."""
+    """Returns the format."""
     return [Component(kind="format", name="arrays", target=f"{__name__}:ArrayFormat", summary="Variables as JSON.")]
 
 
 @dataclass(frozen=True, kw_only=True)
 class ArraySignature:
-    """A function of the process that wrote the export, with the variables that were read."""
+    """A function of the process that wrote the export, with the variables that were loaded."""
 
     spec: SignatureSpec
     variables: Mapping[str, np.ndarray]
 
     @property
     def inputs(self) -> Mapping[str, Feature]:
-        """The features that it takes, by name."""
+        """The input features by name."""
         return self.spec.inputs
 
     @property
     def outputs(self) -> Mapping[str, Feature]:
-        """The features that it returns, by name."""
+        """The output features by name."""
         return self.spec.outputs
 
     def __call__(self, /, **arrays: Any) -> dict[str, np.ndarray]:
-        """The outputs."""
+        """Returns the outputs."""
         return {name: np.asarray(value) for name, value in self.spec.function(self.variables, arrays).items()}
 
 
 @dataclass(frozen=True, kw_only=True)
 class ArrayExport:
-    """A loaded export: the variables are in the manifest. Only the process that wrote it has the signatures."""
+    """A loaded export. The variables are in the manifest. Only the process that wrote it has the signatures."""
 
     signatures: Mapping[str, ArraySignature]
     manifest: Mapping[str, Any]
 
 
 class ArrayFormat:
-    """Variables and provenance in one file of JSON. It cannot be served."""
+    """Writes variables and provenance to one JSON file. It cannot be served."""
 
     name = "arrays"
 
@@ -83,7 +83,7 @@ class ArrayFormat:
         (directory / _FILE).write_text(json.dumps(content))
 
     def recognizes(self, directory: Path) -> bool:
-        """Whether the directory holds the file."""
+        """Returns whether the directory holds the file."""
         return (directory / _FILE).is_file()
 
     def load(self, directory: Path) -> ArrayExport:

@@ -35,7 +35,7 @@ class BackendSuite(Suite):
     """
 
     def make(self) -> Backend:
-        """The backend; called several times."""
+        """Returns the backend. It is called several times."""
         raise NotImplementedError(f"{type(self).__name__} must define make(self)")
 
     def test_is_a_backend(self) -> None:
@@ -46,7 +46,7 @@ class BackendSuite(Suite):
         assert backend.name != "auto"
 
     def test_importing_it_touches_no_device(self) -> None:
-        """Importing its file initialises no device: `initialize` must come first, and `auto` imports every backend."""
+        """Its import initialises no device: `initialize` must come first, and `auto` imports every backend."""
         module = type(self.make()).__module__
         environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
         command = [sys.executable, "-c", _IMPORT.format(module=module)]
@@ -54,7 +54,7 @@ class BackendSuite(Suite):
         assert done.returncode == 0, f"importing {module} asks jax for its devices, or fails:\n{done.stderr}"
 
     def test_probe_answers(self) -> None:
-        """`probe` never raises, answers the same twice, and returns a reason or a summary in words."""
+        """`probe` never raises, returns the same value twice, and returns a reason or a summary in words."""
         first, second = self.make().probe(), self.make().probe()
         assert isinstance(first, Available | Unavailable), f"probe() gave {first!r}"
         assert first == second, "probe() answers differently the second time"
@@ -62,7 +62,7 @@ class BackendSuite(Suite):
         assert text.strip(), "probe() returns no words to show to the user"
 
     def test_can_be_initialized_twice(self) -> None:
-        """`initialize` can be called again: every Estimator of a process calls it."""
+        """`initialize` can be called again, because every Estimator of a process calls it."""
         backend = self._available()
         devices = list(backend.devices())
         backend.initialize()
@@ -81,12 +81,12 @@ class BackendSuite(Suite):
             np.testing.assert_array_equal(result, [0, 2, 4, 6])
 
     def test_devices_are_of_one_kind(self) -> None:
-        """Its devices share one platform: a mesh cannot span several."""
+        """Its devices share one platform, because a mesh cannot span several."""
         platforms = {device.platform for device in self._available().devices()}
         assert len(platforms) == 1, f"its devices are of the platforms {sorted(platforms)}"
 
     def test_figures_of_devices(self) -> None:
-        """Peak speed and memory are positive or unknown, also for an unknown device kind."""
+        """Peak speed and memory are positive or unknown, even for an unknown device kind."""
         backend = self.make()
         kinds = ["a device that does not exist"]
         if isinstance(backend.probe(), Available):

@@ -21,7 +21,7 @@ STEPS = 24
 
 
 class CheckpointPolicySuite(Suite):
-    """Proves that a policy asks for later steps and continues after a resume. Subclass it and say how it is made.
+    """Proves that a policy requests later steps and continues after a resume. Subclass it and implement `make`.
 
     Example:
         >>> from estimator_core.builtin_hooks import CheckpointSaverHook
@@ -31,7 +31,7 @@ class CheckpointPolicySuite(Suite):
     """
 
     def make(self) -> CheckpointPolicy:
-        """A fresh policy that saves a few times in 24 steps, or by the clock; called several times."""
+        """Returns a new policy that saves a few times in 24 steps, or by the clock. It is called several times."""
         raise NotImplementedError(f"{type(self).__name__} must define make(self)")
 
     def test_is_a_fresh_policy(self) -> None:
@@ -41,7 +41,7 @@ class CheckpointPolicySuite(Suite):
         assert self.make() is not policy
 
     def test_next_step_is_ahead(self) -> None:
-        """`next_step(step)` is None, an int after `step` or a `Wake`, from any step on, the same when asked again."""
+        """`next_step(step)` is None, an int after `step` or a `Wake`, from any step on, also when it is repeated."""
         for first in (0, 7, 1000):
             policy, run = self.make(), FakeRun(step=first, first_step=first)
             policy.at_start(run)
@@ -49,7 +49,7 @@ class CheckpointPolicySuite(Suite):
             assert asked == sorted(set(asked))
 
     def test_state_is_json_and_survives(self) -> None:
-        """A policy that restores the state of another asks for the same steps, at any moment. The state is JSON."""
+        """A policy that restores the state of another requests the same steps, at any moment. The state is JSON."""
         policy, run = self.make(), FakeRun()
         policy.at_start(run)
         for step in _saves(policy, run, 0, STEPS):
@@ -62,7 +62,7 @@ class CheckpointPolicySuite(Suite):
             assert found == memory, f"at step {step} it remembers {found} instead of {memory}"
 
     def test_a_run_that_breaks_saves_as_one_that_does_not(self, tmp_path: Path) -> None:
-        """A run that fails and is started again saves at the same steps as an uninterrupted run."""
+        """A run that fails and is restarted saves at the same steps as an uninterrupted run."""
         whole, broken = tmp_path / "whole", tmp_path / "broken"
         self._train(whole)
         with pytest.raises(BrokenOffError):
@@ -72,7 +72,7 @@ class CheckpointPolicySuite(Suite):
         assert by_clock or _saved(broken) == _saved(whole), f"{_saved(broken)} are saved instead of {_saved(whole)}"
 
     def test_another_hash_seed(self, request: pytest.FixtureRequest) -> None:
-        """Where strings have other hashes, as in the next process, it asks for the same steps."""
+        """With another seed of string hashes, as in the next process, it requests the same steps."""
         policy, run = self.make(), FakeRun()
         policy.at_start(run)
         answers = [_step(policy.next_step(step)) for step in range(STEPS)]
@@ -104,7 +104,7 @@ class Given(CheckpointPolicy, Hook):
     """Wraps a policy as one of the hooks of a call.
 
     Args:
-        policy: the policy that answers.
+        policy: the policy that decides.
     """
 
     name: ClassVar[str | None] = "Given"
@@ -113,11 +113,11 @@ class Given(CheckpointPolicy, Hook):
         self._policy = policy
 
     def at_start(self, run: Run) -> bool:
-        """Whether the policy saves at the start."""
+        """Returns whether the policy saves at the start."""
         return self._policy.at_start(run)
 
     def next_step(self, step: int) -> int | Wake | None:
-        """The next step of the policy."""
+        """Returns the next step of the policy."""
         return self._policy.next_step(step)
 
     def saved(self, run: Run, step: int) -> None:
@@ -125,11 +125,11 @@ class Given(CheckpointPolicy, Hook):
         self._policy.saved(run, step)
 
     def at_end(self, run: Run) -> bool:
-        """Whether the policy saves at the end."""
+        """Returns whether the policy saves at the end."""
         return self._policy.at_end(run)
 
     def state(self) -> Mapping[str, Any]:
-        """The state of the policy."""
+        """Returns the state of the policy."""
         return self._policy.state()
 
     def restore(self, state: Mapping[str, Any]) -> None:
@@ -145,7 +145,7 @@ class Breaks(Hook):
     """Ends a run in the middle."""
 
     def next_step(self, step: int) -> int | None:
-        """The step after the middle."""
+        """Returns the step after the middle."""
         return STEPS // 2 + 1 if step <= STEPS // 2 else None
 
     def after_step(self, run: Run, step: int, out: StepOutputs) -> None:
@@ -154,7 +154,7 @@ class Breaks(Hook):
 
 
 def _saves(policy: CheckpointPolicy, run: FakeRun, first: int, last: int) -> Iterator[int]:
-    """The steps at which a policy saves when a loop asks it. A policy with a time limit is due at each step."""
+    """Yields the steps at which a policy saves in a loop. A policy with a time limit is due at each step."""
     step = first
     while True:
         at = _step(policy.next_step(step))

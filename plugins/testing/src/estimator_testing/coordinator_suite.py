@@ -20,8 +20,8 @@ class Ended:
     """How a process of the suite ended.
 
     Attributes:
-        status: its exit status; None: it had to be killed.
-        seen: its report; None: it reported nothing.
+        status: the exit status, or None if it had to be killed.
+        seen: its report, or None without a report.
         output: everything that it wrote.
     """
 
@@ -31,13 +31,14 @@ class Ended:
 
 
 class CoordinatorSuite(Suite):
-    """Proves that processes agree in order, name a lost process and end together. Subclass it, say how they connect.
+    """Proves that processes agree in order, name a lost process and end together. Subclass it and set `connects`.
 
     Attributes:
-        connects: `module:name` of the function of the component; the processes of the tests, two or three, import it.
-        options: the options of its plugin. Choose a short time until silence is a loss: the suite kills and freezes.
-        silence: seconds within which a killed or frozen process is named.
-        start: further seconds in which a process begins and ends.
+        connects: the `module:name` of the function of the component. The two or three processes of the tests import it.
+        options: the options of its plugin. Choose a short time of silence before a loss, because the suite kills and
+            freezes.
+        silence: the seconds within which a killed or frozen process is named.
+        start: the further seconds in which a process begins and ends.
 
     Example:
         >>> class TestMine(CoordinatorSuite):

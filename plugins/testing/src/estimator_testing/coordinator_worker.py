@@ -1,6 +1,6 @@
 """One process of `CoordinatorSuite`: `python -m estimator_testing.coordinator_worker SETTINGS_JSON`.
 
-It connects, plays the `scene`, and prints what it saw as one line of JSON.
+It connects, runs the `scene`, and prints its observations as one line of JSON.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from estimator_core import Processes
 from estimator_core.coordinator import Coordinator
 from estimator_core.errors import ProcessLostError
 
-#: Longer than any process of a scene may take to notice anything.
+#: The seconds of waits that always end earlier in a scene.
 _LONG = 120.0
 Scene = Callable[[Coordinator], Mapping[str, Any]]
 
 
 def agreements(here: Coordinator) -> Mapping[str, Any]:
-    """A repeated topic, two topics in turn, the value of process 0, and a barrier. Each process is slow once."""
+    """Uses a repeated topic, two topics in turn, the value of process 0, and a barrier. Each process is slow once."""
     values: list[list[str]] = []
     for turn in range(6):
         if turn % here.count == here.index:
@@ -42,7 +42,7 @@ def agreements(here: Coordinator) -> Mapping[str, Any]:
 
 
 def late(here: Coordinator) -> Mapping[str, Any]:
-    """The last process arrives too late."""
+    """Makes the last process arrive too late."""
     if here.index == here.count - 1:
         time.sleep(4.0)
         return {}
@@ -50,7 +50,7 @@ def late(here: Coordinator) -> Mapping[str, Any]:
 
 
 def failing(here: Coordinator) -> Mapping[str, Any]:
-    """The last process fails while the others wait for it."""
+    """Makes the last process fail while the others wait for it."""
     here.barrier("begin", _LONG)
     if here.index == here.count - 1:
         here.fail(RuntimeError("the disk is full\nand more"))
@@ -59,17 +59,17 @@ def failing(here: Coordinator) -> Mapping[str, Any]:
 
 
 def killed(here: Coordinator) -> Mapping[str, Any]:
-    """The last process is killed while the others wait for it."""
+    """Kills the last process while the others wait for it."""
     return _struck(here, signal.SIGKILL)
 
 
 def frozen(here: Coordinator) -> Mapping[str, Any]:
-    """The last process falls silent while the others wait for it."""
+    """Freezes the last process while the others wait for it."""
     return _struck(here, signal.SIGSTOP)
 
 
 def leaving(here: Coordinator) -> Mapping[str, Any]:
-    """The last process ends normally. Only a process that waits for it takes that for a loss."""
+    """Ends the last process normally. Only a process that waits for it treats that as a loss."""
     here.barrier("begin", _LONG)
     if here.index == here.count - 1:
         return {}
@@ -79,7 +79,7 @@ def leaving(here: Coordinator) -> Mapping[str, Any]:
 
 
 def leaving_before_a_kill(here: Coordinator) -> Mapping[str, Any]:
-    """Process 1 ends normally; a second later process 2 is killed. Only that is a loss."""
+    """Ends process 1 normally, and kills process 2 a second later. Only that is a loss."""
     here.barrier("begin", _LONG)
     if here.index == 1:
         return {}
@@ -93,7 +93,7 @@ def leaving_before_a_kill(here: Coordinator) -> Mapping[str, Any]:
 
 
 def first_ends_first(here: Coordinator) -> Mapping[str, Any]:
-    """Process 0 has nothing more to do, but the others have."""
+    """Ends process 0 while the others still have work."""
     here.barrier("begin", _LONG)
     if here.index:
         time.sleep(2.5)
@@ -128,7 +128,7 @@ SCENES: Mapping[str, Scene] = {
 
 
 def main(settings: Mapping[str, Any]) -> None:
-    """Connects and plays a scene. A process that learned of a loss ends with an error, as a run does."""
+    """Connects and runs a scene. A process that learned of a loss ends with an error, like a run."""
     module, _, name = settings["connects"].partition(":")
     connect = getattr(importlib.import_module(module), name)
     group = Processes(settings["address"], settings["count"], settings["index"], "the suite")

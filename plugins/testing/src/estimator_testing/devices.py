@@ -1,4 +1,4 @@
-"""Code on several devices: a fresh process whose CPU appears as many devices."""
+"""Runs code on several devices, in a fresh process whose CPU appears as many devices."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from estimator_core.errors import EstimatorError
 
 
 def run_with_devices(count: int, code: str, *arguments: str, timeout: float = 300) -> str:
-    """Runs Python code in a fresh process with `count` CPU devices; returns what it printed.
+    """Runs Python code in a fresh process with `count` CPU devices. Returns its printed output.
 
     Args:
-        count: how many devices `jax.devices()` returns.
+        count: the number of devices that `jax.devices()` returns.
         code: the code.
         arguments: `sys.argv[1:]` of the code.
-        timeout: seconds.
+        timeout: the time limit in seconds.
 
     Raises:
-        EstimatorError: the process failed; the message has what it wrote.
+        EstimatorError: the process failed. The message has its output.
 
     Example:
         >>> run_with_devices(3, "import jax; print(len(jax.devices()))")

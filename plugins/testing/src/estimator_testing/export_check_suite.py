@@ -25,7 +25,7 @@ _SAME: tuple[np.ndarray[Any, Any], ...] = (
 
 
 class ExportCheckSuite(Suite):
-    """Proves that a check accepts correct exports and rejects wrong ones. Subclass it and say how it is made.
+    """Proves that a check accepts correct exports and rejects wrong ones. Subclass it and implement `make`.
 
     Example:
         >>> from estimator_core.export import CloseOutputs
@@ -35,7 +35,7 @@ class ExportCheckSuite(Suite):
     """
 
     def make(self) -> ExportCheck:
-        """The check; called several times."""
+        """Returns the check. It is called several times."""
         raise NotImplementedError(f"{type(self).__name__} must define make(self)")
 
     def test_is_an_export_check(self) -> None:
@@ -53,7 +53,7 @@ class ExportCheckSuite(Suite):
         self._differs(np.ones((3, 2), np.float32), np.ones((1, 2), np.float32))
 
     def test_nonsense_is_kept_back(self) -> None:
-        """Other magnitudes, and zeros or NaN in place of numbers, are differences, wherever they occur."""
+        """Other magnitudes, and zeros or NaN instead of numbers, are differences, wherever they occur."""
         expected = np.linspace(1.0, 2.0, 12, dtype=np.float32).reshape(3, 4)
         self._differs(expected, np.zeros_like(expected))
         self._differs(expected, 1e3 * expected)
@@ -69,7 +69,7 @@ class ExportCheckSuite(Suite):
         np.testing.assert_array_equal(found, [0.0, 1.0, 5.0])
 
     def test_another_hash_seed(self, request: pytest.FixtureRequest) -> None:
-        """Where strings have other hashes, as in the next process, it finds the same differences."""
+        """With another seed of string hashes, as in the next process, it finds the same differences."""
         ones = np.ones((2, 3), np.float32)
         pairs = [(ones, ones), (ones, 1e3 * ones), (ones, np.zeros_like(ones)), (ones, ones[0])]
         same_under_another_seed(request, [self.make().difference(*pair) for pair in pairs])

@@ -41,9 +41,9 @@ print(json.dumps({key: np.asarray(value).tolist() for key, value in out.items()}
 
 
 class ExportFormatSuite(Suite):
-    """Proves that an export computes the outputs of the model when it is loaded, elsewhere and later.
+    """Proves that a loaded export computes the outputs of the model, in another process and place.
 
-    The suite writes a small model of two signatures, `scores = x @ kernel + bias` and its tanh.
+    The suite writes a small model with two signatures, `scores = x @ kernel + bias` and its tanh.
 
     Example:
         >>> class TestMyFormat(ExportFormatSuite):
@@ -51,15 +51,15 @@ class ExportFormatSuite(Suite):
         ...         return MyFormat()
     """
 
-    #: Largest difference between the outputs of the model and those of the export.
+    #: The largest difference between the outputs of the model and those of the export.
     tolerance: float = 1e-5
 
     def make(self) -> ExportFormat:
-        """The format; called several times."""
+        """Returns the format. It is called several times."""
         raise NotImplementedError(f"{type(self).__name__} must define make(self)")
 
     def request(self, tmp_path: Path, shift: float = 0.0) -> ExportRequest:
-        """The request that is written; `shift` is added to the kernel."""
+        """Returns the request that is written. `shift` is added to the kernel."""
         asset = tmp_path / "words.txt"
         asset.write_text("one\ntwo\n")
         kernel = np.arange(6, dtype=np.float32).reshape(3, 2) / 10 + np.float32(shift)
@@ -77,7 +77,7 @@ class ExportFormatSuite(Suite):
         )
 
     def test_is_an_export_format(self) -> None:
-        """It has the methods of ExportFormat and a name of the form of components."""
+        """It has the methods of ExportFormat and a valid component name."""
         written = self.make()
         assert isinstance(written, ExportFormat), f"{written!r} lacks a method of ExportFormat"
         assert re.fullmatch(r"[a-z][a-z0-9_]*", written.name), f"name {written.name!r}: lower-case words and _"
@@ -119,7 +119,7 @@ class ExportFormatSuite(Suite):
             )
 
     def test_writes_the_variables_of_each_request(self, tmp_path: Path) -> None:
-        """The same model with other values returns other outputs: nothing is kept from an earlier export."""
+        """The same model with other values returns other outputs: nothing remains from an earlier export."""
         written = self.make()
         for number, shift in enumerate((0.0, 1.0)):
             request = self.request(tmp_path, shift)
@@ -130,7 +130,7 @@ class ExportFormatSuite(Suite):
             self._compare(written.load(directory).signatures["serving_default"](**_arrays(2)), expected)
 
     def test_changes_nothing_it_is_given(self, tmp_path: Path) -> None:
-        """The variables of the request are unchanged: the estimator continues with them."""
+        """The variables of the request are unchanged, because the estimator continues with them."""
         request = self.request(tmp_path)
         before = {name: value.copy() for name, value in request.variables.items()}
         directory = tmp_path / "export"
@@ -165,7 +165,7 @@ class ExportFormatSuite(Suite):
         self._compare({name: np.asarray(value) for name, value in json.loads(done.stdout).items()}, expected)
 
     def test_holds_no_pickle(self, tmp_path: Path) -> None:
-        """No file is a pickle: loading an export must not run code that it contains."""
+        """No file is a pickle, because loading an export must not run code that it contains."""
         for path in self._files(self._written(tmp_path)):
             content = path.read_bytes()
             assert not content.startswith(_PICKLES), f"{path.name} is a pickle"
@@ -203,8 +203,8 @@ class ExportFormatSuite(Suite):
                 signature(**arrays)
 
     def test_leaves_nothing_behind(self, tmp_path: Path) -> None:
-        """Once an export is written, and loaded and called, no thread runs, no file is open, and the state of the
-        process is as before.
+        """After an export is written, loaded and called, no thread runs, no file is open, and the state of the process
+        is as before.
         """
 
         def journey(name: str) -> None:

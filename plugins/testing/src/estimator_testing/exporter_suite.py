@@ -23,11 +23,11 @@ from estimator_testing.torn_writes import Killed, TornWrites
 
 
 class FakeExporting:
-    """Stands in for an Estimator: writes empty exports and remembers them.
+    """A substitute for an Estimator that writes empty exports and remembers them.
 
     Attributes:
-        exports: (directory, checkpoint path) of every export, in order. An exporter may rename the directory.
-        fails: raise instead of exporting.
+        exports: the pairs (directory, checkpoint path) of all exports, in order. An exporter may rename the directory.
+        fails: whether an export raises an error.
     """
 
     def __init__(self, model_dir: Path) -> None:
@@ -47,7 +47,7 @@ class FakeExporting:
         *,
         format: str = "stablehlo",
     ) -> str:
-        """Makes a new directory, named by a time stamp like an export."""
+        """Creates a directory, named by a time stamp like an export."""
         if self.fails:
             raise ExportError("the disk is full")
         stamps = [int(path.name) for path in Path(export_dir_base).glob("*") if path.name.isdigit()]
@@ -58,17 +58,17 @@ class FakeExporting:
         return str(directory)
 
     def made_as(self, directory: str | None) -> int | None:
-        """The number of the export that lies in a directory, whatever its name is now, or None."""
+        """Returns the number of the export in a directory, whatever its name is now, or None."""
         manifest = Path(directory or "", "manifest.json")
         return json.loads(manifest.read_text())["number"] if directory and manifest.is_file() else None
 
     def eval_dir(self, name: str | None = None) -> str:
-        """The directory of an evaluation's results."""
+        """Returns the directory of an evaluation's results."""
         return str(Path(self.model_dir) / ("eval" if not name else f"eval_{name}"))
 
 
 class ExporterSuite(Suite):
-    """Proves that an exporter exports the right checkpoint to the right place, and touches nothing else.
+    """Proves that an exporter exports the right checkpoint to the right place, and changes nothing else.
 
     The suite evaluates three times with falling loss, then ends the training.
 
@@ -79,11 +79,11 @@ class ExporterSuite(Suite):
     """
 
     def make(self) -> Exporter:
-        """The exporter; called several times. Its receiver function may return None."""
+        """Returns the exporter. It is called several times. Its receiver function may return None."""
         raise NotImplementedError(f"{type(self).__name__} must define make(self)")
 
     def results(self) -> list[dict[str, Any]]:
-        """The results of the evaluations, with rising `global_step`. Override it if the exporter reads others."""
+        """Returns the results of the evaluations, with rising `global_step`. Override it for an exporter of others."""
         return [
             {"loss": loss, "average_loss": loss, "accuracy": 1 - loss, "global_step": step} for loss, step in _COURSE
         ]
@@ -104,7 +104,7 @@ class ExporterSuite(Suite):
         assert len(estimator.exports) == len([path for path in returned if path])
 
     def test_returns_what_it_wrote(self, tmp_path: Path) -> None:
-        """It returns where the export just written lies, below its export path, or None if it wrote nothing."""
+        """It returns the path of the export that it has just written, below its export path, or None without one."""
         estimator, exporter = FakeExporting(tmp_path), self.make()
         for result, final in self._calls(self.results()):
             before = len(estimator.exports)
@@ -117,7 +117,7 @@ class ExporterSuite(Suite):
                 assert Path(path).is_relative_to(self._path(tmp_path)), f"it wrote elsewhere: {path}"
 
     def test_exports_the_checkpoint_it_is_given(self, tmp_path: Path) -> None:
-        """Every export is made from the checkpoint of its evaluation: a newer one may exist by then."""
+        """Every export is made from the checkpoint of its evaluation, even if a newer one exists by then."""
         estimator, returned = self._train(tmp_path)
         given = [
             f"checkpoints/{step}" for (_, step), path in zip((*_COURSE, _COURSE[-1]), returned, strict=True) if path
@@ -131,7 +131,7 @@ class ExporterSuite(Suite):
         assert len(set(checkpoints)) == len(checkpoints), f"exported twice: {checkpoints}"
 
     def test_results_are_left_alone(self, tmp_path: Path) -> None:
-        """It does not change the result of the evaluation: other exporters see it too."""
+        """It does not change the result of the evaluation, because other exporters see it too."""
         estimator, exporter, result = FakeExporting(tmp_path), self.make(), self.results()[0]
         before = dict(result)
         exporter.export(estimator, self._path(tmp_path), "checkpoints/10", result, False)
@@ -148,7 +148,7 @@ class ExporterSuite(Suite):
             assert directory is None or Path(directory).is_dir(), f"the export {directory} is gone"
 
     def test_other_files_are_left_alone(self, tmp_path: Path) -> None:
-        """Files of others in its directory stay, whatever it deletes of its own."""
+        """Files of others in its directory stay, even if it deletes its own."""
         path = Path(self._path(tmp_path))
         (path / "notes").mkdir(parents=True)
         (path / "notes" / "mine.txt").write_text("keep")
@@ -159,15 +159,15 @@ class ExporterSuite(Suite):
             assert (path / "readme.txt").read_text() == "keep"
 
     def test_failure_is_not_hidden(self, tmp_path: Path) -> None:
-        """An export that fails raises: a training without its export must not look like a success."""
+        """A failed export raises an error: a training without its export must not look like a success."""
         estimator = FakeExporting(tmp_path)
         estimator.fails = True
         with pytest.raises(ExportError, match="the disk is full"):
             self._run(self.make(), estimator)
 
     def test_a_restart_changes_nothing(self, tmp_path: Path) -> None:
-        """A new object before each evaluation exports the same checkpoints as one object for all. Results go up and
-        down. What it compares with is on disk.
+        """A new object before each evaluation exports the same checkpoints as one object for all. Results rise and
+        fall. The best result so far is on disk.
         """
         for number, order in enumerate(_ORDERS):
             course = self._course(order)
@@ -183,7 +183,7 @@ class ExporterSuite(Suite):
             for value in (1e9, -1e9)
         }
         if len(taken[1e9]) == len(taken[-1e9]):
-            return  # it does not compare
+            return  # it does not compare results
         worse = min(taken, key=lambda value: len(taken[value]))
         expected = self._exported(tmp_path / "worse", self._mixed(course, worse))
         among = self._exported(tmp_path / "nan", self._mixed(course, float("nan")))
@@ -193,8 +193,8 @@ class ExporterSuite(Suite):
         assert not missing, f"after a first result of NaN it does not export {missing}"
 
     def test_killed_while_it_writes(self, tmp_path: Path) -> None:
-        """Killed in the middle of any of its own writes and started again, it exports the same checkpoints. It does
-        not trust a file that is half written.
+        """If it is killed in the middle of any of its own writes and restarted, it exports the same checkpoints. It
+        does not trust an incomplete file.
         """
         course = self._course(_ORDERS[-1])
         expected = self._exported(tmp_path / "whole", course)
@@ -218,8 +218,8 @@ class ExporterSuite(Suite):
 
     @pytest.mark.parametrize("fault", [errno.ENOSPC, errno.EIO], ids=errno.errorcode.get)
     def test_the_disk_fails_while_it_writes(self, tmp_path: Path, fault: int) -> None:
-        """The disk is full or broken in any of its own writes, and a new object continues. It exports the same
-        checkpoints: what it could not write down it does not know.
+        """If the disk is full or broken in any of its own writes, a new object exports the same checkpoints. It does
+        not assume what it could not write.
         """
         course = self._course(_ORDERS[-1])
         expected = self._exported(tmp_path / "whole", course)
@@ -243,8 +243,8 @@ class ExporterSuite(Suite):
                 return
 
     def test_another_hash_seed(self, tmp_path: Path, request: pytest.FixtureRequest) -> None:
-        """Where strings have other hashes, as in the next process, it exports the same checkpoints. Its own files have
-        the same names, so that a training that is started again finds them.
+        """With another seed of string hashes, as in the next process, it exports the same checkpoints. Its own files
+        have the same names, so that a restarted training finds them.
         """
         exported = self._exported(tmp_path, self._course(_ORDERS[0]))
         folder = Path(self._path(tmp_path))
@@ -253,10 +253,10 @@ class ExporterSuite(Suite):
         same_under_another_seed(request, [exported, sorted(str(one.relative_to(folder)) for one in own)])
 
     def test_leaves_nothing_behind(self, tmp_path: Path) -> None:
-        """After a training, also one whose last export fails, no thread runs, no file is open, and the state of the
+        """After a training, even one whose last export fails, no thread runs, no file is open, and the state of the
         process is as before.
         """
-        kept = [self.make(), self.make(), self.make()]  # what an exporter holds, it holds as long as it is kept
+        kept = [self.make(), self.make(), self.make()]  # the objects stay alive, and so does what they hold
         with loading():
             self._train(tmp_path / "first", kept[0])
         with leaving_nothing("after a training, the exporter"):
@@ -276,7 +276,7 @@ class ExporterSuite(Suite):
         return [self._call(exporter, estimator, result, final) for result, final in self._calls(self.results())]
 
     def _exported(self, model_dir: Path, course: list[dict[str, Any]], *, restarts: bool = False) -> list[str | None]:
-        """The checkpoints that are exported in a course of results."""
+        """Returns the checkpoints that are exported in a course of results."""
         estimator, exporter = FakeExporting(model_dir), self.make()
         for result, last in self._calls(course):
             exporter = self.make() if restarts and not last else exporter
@@ -284,7 +284,7 @@ class ExporterSuite(Suite):
         return [checkpoint for _, checkpoint in estimator.exports]
 
     def _call(self, exporter: Exporter, estimator: Any, result: Mapping[str, Any], final: bool) -> str | None:
-        """One call, after the evaluation is on record, as in `train_and_evaluate`."""
+        """Makes one call, after the evaluation is on record, as in `train_and_evaluate`."""
         model_dir, step = Path(estimator.model_dir), int(result["global_step"])
         if not final:
             append_eval_metrics(estimator.eval_dir(), step, dict(result), None)
@@ -295,12 +295,12 @@ class ExporterSuite(Suite):
         return [*((result, False) for result in course), (course[-1], True)]
 
     def _mixed(self, course: list[dict[str, Any]], value: float) -> list[dict[str, Any]]:
-        """The course with results that have this value for every metric between its own."""
+        """Returns the course, with results between its own that have this value for every metric."""
         between = [_at(_with_numbers(one, value), one["global_step"] + 5) for one in course[:-1]]
         return sorted([*course, *between], key=lambda result: result["global_step"])
 
     def _course(self, order: tuple[int, ...]) -> list[dict[str, Any]]:
-        """The results in another order, at rising steps."""
+        """Returns the results in another order, at rising steps."""
         results = self.results()
         return [_at(results[place], 10 * number) for number, place in enumerate(order, start=1)]
 
@@ -313,12 +313,12 @@ def _at(result: dict[str, Any], step: int) -> dict[str, Any]:
 
 
 def _with_numbers(result: dict[str, Any], value: float) -> dict[str, Any]:
-    """The result with a value for each of its metrics."""
+    """Returns the result with a value for each of its metrics."""
     return {key: value if isinstance(old, float) else old for key, old in result.items()}
 
 
 _FIRST_STAMP = 1_700_000_000
 _COURSE = ((0.5, 10), (0.4, 20), (0.3, 30))
 _ORDERS = ((1, 2, 0, 1), (2, 0, 1), (1, 0, 2))
-#: A limit on the writes of a course that are torn, one at a time.
+#: The largest number of writes of a course that are torn, one at a time.
 _MOST_WRITES = 30

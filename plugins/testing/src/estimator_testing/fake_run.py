@@ -1,4 +1,4 @@
-"""A run without a model, made from the public contract `Run`: every property is a field."""
+"""A run without a model, with the public contract `Run`. Every property is a field."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class RecordedSummaries:
 
 @dataclass(kw_only=True)
 class FakeRun:
-    """A `Run` without a model or a loop: every property is a field you may set.
+    """A `Run` without a model or a loop. Every property is a field that can be set.
 
     Example:
         >>> run = FakeRun(mode="train", step=3)
@@ -85,11 +85,11 @@ class FakeRun:
 
     @property
     def estimator(self) -> Any:
-        """An object with the attributes of an Estimator that hooks look at."""
+        """An object with the attributes of an Estimator that hooks read."""
         return SimpleNamespace(config=self.config, params=self.params, model_dir=str(self.model_dir))
 
     def request_stop(self, reason: str) -> None:
-        """Ends `drive` after the current dispatch; the first reason is kept."""
+        """Ends `drive` after the current dispatch. The first reason is kept."""
         self.stop_reason = self.stop_reason or reason
 
     def fetch(self, name: str) -> None:
@@ -97,7 +97,7 @@ class FakeRun:
         self.fetched.append(name)
 
     def follow(self, name: str) -> None:
-        """Records the name; `drive` delivers its values."""
+        """Records the name. `drive` delivers its values."""
         self.followed.append(name)
 
     def transform_batches(self, function: Callable[[Any, Any], tuple[Any, Any]]) -> None:
@@ -106,12 +106,12 @@ class FakeRun:
 
     @property
     def input_part(self) -> tuple[int, int]:
-        """The whole input."""
+        """Returns the whole input."""
         return 0, 1
 
     @property
     def input_rows(self) -> Callable[[int], np.ndarray[Any, Any]]:
-        """Selects all rows."""
+        """Returns a function that selects all rows."""
         return np.arange
 
     @property
@@ -124,23 +124,23 @@ class FakeRun:
         self.results[name] = value
 
     def step_flops(self) -> float | None:
-        """The value of `flops`."""
+        """Returns the value of `flops`."""
         return self.flops
 
     def variables(self) -> dict[str, np.ndarray[Any, Any]]:
-        """Two small variables."""
+        """Returns two small variables."""
         return {"dense/kernel": np.full((2, 3), float(self.step), np.float32), "dense/bias": np.zeros(3, np.float32)}
 
     @property
     def state(self) -> Any:
-        """The same variables and the step, with nothing else."""
+        """The same variables and the step, without anything else."""
         clock = np.array([self.step, 0, 0, 0], np.uint32)
         return SimpleNamespace(
             clock=clock, variables={**self.variables(), **self.assigned}, model_state={}, opt_state=()
         )
 
     def assign(self, values: Mapping[str, Any]) -> None:
-        """Keeps the values for `state`."""
+        """Stores the values for `state`."""
         self.assigned.update(values)
 
     @contextmanager

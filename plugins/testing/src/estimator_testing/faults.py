@@ -12,7 +12,7 @@ _METHODS = ("begin", "after_create", "before_step", "after_step", "end", "state"
 
 
 class InjectedError(RuntimeError):
-    """The fault that was asked for."""
+    """The requested fault."""
 
 
 class FaultInjector(Hook):
@@ -20,7 +20,7 @@ class FaultInjector(Hook):
 
     Args:
         method: the method that raises: begin, after_create, before_step, after_step, end or state.
-        step: the first global step at which `before_step` or `after_step` raises.
+        step: the first global step at which `before_step` or `after_step` raises the error.
 
     Example:
         >>> FaultInjector("after_step", step=3).next_step(0)
@@ -35,31 +35,31 @@ class FaultInjector(Hook):
         self.raised = False
 
     def next_step(self, step: int) -> int:
-        """Every step from `self.step` on."""
+        """Returns every step from `self.step` on."""
         return max(step + 1, self.step)
 
     def begin(self, run: Any) -> None:
-        """Raises if asked to."""
+        """Raises the error if it is due here."""
         self._strike("begin")
 
     def after_create(self, run: Any) -> None:
-        """Raises if asked to."""
+        """Raises the error if it is due here."""
         self._strike("after_create")
 
     def before_step(self, run: Any, step: int) -> None:
-        """Raises if asked to."""
+        """Raises the error if it is due here."""
         self._strike("before_step")
 
     def after_step(self, run: Any, step: int, out: Any) -> None:
-        """Raises if asked to."""
+        """Raises the error if it is due here."""
         self._strike("after_step")
 
     def end(self, run: Any) -> None:
-        """Raises if asked to."""
+        """Raises the error if it is due here."""
         self._strike("end")
 
     def state(self) -> dict[str, Any]:
-        """Raises if asked to."""
+        """Raises the error if it is due here."""
         self._strike("state")
         return {}
 
@@ -70,10 +70,10 @@ class FaultInjector(Hook):
 
 
 class Unreadable:
-    """An output that the device failed to compute: reading it raises. Given to `drive` as a value of `outputs`.
+    """An output that the device failed to compute, so that reading it raises. Pass it to `drive` in `outputs`.
 
     Attributes:
-        read: whether somebody has read it.
+        read: whether it was read.
 
     Example:
         >>> import numpy as np
@@ -102,7 +102,7 @@ class Unreadable:
 
 
 def failing_input_fn(input_fn: Callable[..., Any], *, at_batch: int) -> Callable[..., Any]:
-    """An input_fn that returns the batches of another, and raises instead of batch number `at_batch` (from 1).
+    """Returns an input_fn with the batches of another, which raises instead of batch number `at_batch` (from 1).
 
     Example:
         >>> import numpy as np

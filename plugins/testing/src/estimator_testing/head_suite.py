@@ -29,12 +29,12 @@ if TYPE_CHECKING:
 
 BATCH = 6
 _LEARNING_STEPS = 25
-#: Predictions that a head names so are near to the labels once it has learned them.
+#: The names of predictions that are close to the labels after the head has learned them.
 _ALIKE = ("class_ids", "logistic", "predictions", "probabilities")
 
 
 class HeadSuite(Suite):
-    """Proves that a head computes what it declares. Subclass it, say how the head is made and which labels fit it.
+    """Proves that a head computes what it declares. Subclass it, and implement `make` and `labels`.
 
     Example:
         >>> class TestMyHead(HeadSuite):
@@ -45,31 +45,33 @@ class HeadSuite(Suite):
         ...         return rng.integers(0, 3, size=(batch, 1))
     """
 
-    #: The largest logit for which the loss is finite: less where it has an exponential by design, as for Poisson.
+    #: The largest logit for which the loss is finite. Lower for heads with an exponential by design, such as Poisson.
     largest_logit: ClassVar[float] = 200.0
 
     def make(self) -> Head:
-        """The head; called for every test."""
+        """Returns the head. It is called for every test."""
         raise NotImplementedError(f"{type(self).__name__} must define make(self)")
 
     def labels(self, rng: np.random.Generator, batch: int) -> Any:
-        """Labels of `batch` examples: an array, or a tree of arrays, with a leading axis of examples."""
+        """Returns labels of `batch` examples: an array, or a tree of arrays, with a leading axis of examples."""
         raise NotImplementedError(f"{type(self).__name__} must define labels(self, rng, batch)")
 
     def features(self, rng: np.random.Generator, batch: int) -> Mapping[str, Any]:
-        """Features of `batch` examples. Override it if the head reads any, such as weights."""
+        """Returns features of `batch` examples. Override it if the head reads features, such as weights."""
         return {"x": rng.normal(size=(batch, 2)).astype(np.float32)}
 
     def logits(self, rng: np.random.Generator, batch: int) -> Any:
-        """Logits of `batch` examples: float32 [batch, logits_dimension]. Override it if the head takes several."""
+        """Returns logits of `batch` examples: float32 [batch, logits_dimension]. Override it for heads with several."""
         return rng.normal(size=(batch, self.make().logits_dimension)).astype(np.float32)
 
     def with_weights(self, features: Mapping[str, Any], weights: np.ndarray[Any, Any]) -> Mapping[str, Any] | None:
-        """The features with these weights, float32 [batch]. Override it if the head reads weights from features."""
+        """Returns the features with weights, float32 [batch]. Override it if the head reads weights from features."""
         return None
 
     def distances(self, predictions: Mapping[Any, Any], labels: Any) -> Mapping[str, float]:
-        """How far predictions are from labels, by key. Override it if the names or forms of the head are others."""
+        """Returns the distances of predictions from labels, by key. Override it for predictions with other names or
+        forms.
+        """
         found: dict[str, float] = {}
         for key in set(_ALIKE) & set(predictions):
             value, wanted = np.asarray(predictions[key]), labels if hasattr(labels, "shape") else np.zeros(0)
@@ -80,7 +82,7 @@ class HeadSuite(Suite):
         return found
 
     def optimizer(self) -> optax.GradientTransformation:
-        """The optimizer that trains the head."""
+        """Returns the optimizer that trains the head."""
         return optax.sgd(0.1)
 
     def test_is_a_head(self) -> None:
@@ -99,7 +101,7 @@ class HeadSuite(Suite):
         assert np.isfinite(loss), f"the loss is {loss}"
 
     def test_loss_is_pure(self) -> None:
-        """The same batch has the same loss, also with another head that `make` returns, and under jit."""
+        """The same batch has the same loss, also with another head from `make`, and under jit."""
         batch = self._batch()
         first = self._loss(batch)
         np.testing.assert_array_equal(self._loss(batch), first, "a second head from `make` returns another loss")
@@ -172,7 +174,7 @@ class HeadSuite(Suite):
             assert finite, f"with logits of {self.largest_logit} the gradient is not finite"
 
     def test_nan_is_not_hidden(self) -> None:
-        """The loss of logits of NaN is not finite, so that a training that diverges does not look well."""
+        """The loss for NaN logits is not finite, so that a diverging training is visible."""
         features, labels, logits = self._batch()
         loss = self._loss((features, labels, jax.tree.map(lambda leaf: np.full_like(leaf, np.nan), logits)))
         assert not np.isfinite(loss), f"the loss of logits of NaN is {loss}"
@@ -199,7 +201,7 @@ class HeadSuite(Suite):
             self.make().loss(more, logits, features, ModeKeys.TRAIN)
 
     def test_predictions_by_row(self) -> None:
-        """Every prediction has the examples on its first axis, and a row depends on its own logits alone."""
+        """Every prediction has the examples on its first axis, and a row depends only on its own logits."""
         _, _, logits = self._batch()
         predictions = self.make().predictions(logits)
         assert predictions, "there are no predictions"
@@ -233,7 +235,7 @@ class HeadSuite(Suite):
                     np.testing.assert_allclose(merged[key], value, rtol=1e-5, atol=1e-6, err_msg=key)
 
     def metrics_over_batches(self) -> frozenset[str]:
-        """Names of metrics that average over batches rather than over examples."""
+        """Returns the names of metrics that average over batches rather than over examples."""
         return frozenset()
 
     def test_metrics_are_finite(self) -> None:
@@ -311,14 +313,14 @@ class HeadSuite(Suite):
         )
 
     def test_another_hash_seed(self, request: pytest.FixtureRequest) -> None:
-        """Where strings have other hashes, as in the next process, its loss and its predictions are the same."""
+        """With another seed of string hashes, as in the next process, its loss and its predictions are the same."""
         features, labels, logits = self._batch()
 
         def both(logits: Any) -> tuple[Any, dict[str, Any]]:
             predictions = self.make().predictions(logits)
             return self._loss((features, labels, logits)), {str(key): value for key, value in predictions.items()}
 
-        loss, predictions = jax.jit(both)(logits)  # one program is compiled sooner than each operation
+        loss, predictions = jax.jit(both)(logits)  # one program compiles faster than the single operations
         same_under_another_seed(request, [np.asarray(loss), [(key, predictions[key]) for key in sorted(predictions)]])
 
     def test_leaves_nothing_behind(self) -> None:
@@ -350,7 +352,7 @@ class HeadSuite(Suite):
         assert spec.export_outputs, "export_outputs is empty: such a model cannot be served"
 
     def _batch(self, rows: slice = slice(None)) -> tuple[Any, Any, Any]:
-        """Features, labels and logits of six examples, always the same, or of some of them."""
+        """Returns features, labels and logits of six examples, always the same, or of some of them."""
         rng = np.random.default_rng(7)
         batch = self.features(rng, BATCH), self.labels(rng, BATCH), self.logits(rng, BATCH)
         return jax.tree.map(lambda leaf: np.asarray(leaf)[rows], batch)
@@ -369,7 +371,7 @@ class HeadSuite(Suite):
 
 
 def _slope(head: Head, labels: Any, logits: Any, direction: Any, features: Mapping[str, Any]) -> float:
-    """The slope of the loss along a direction, by central differences wide enough for the rounding of float32."""
+    """Returns the slope of the loss along a direction, by central differences wide enough for float32."""
     width = 2.0**-6
     ahead, behind = (
         jax.tree.map(lambda leaf, way, sign=sign: leaf + sign * width * way, logits, direction) for sign in (1, -1)

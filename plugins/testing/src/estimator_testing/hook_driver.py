@@ -1,7 +1,8 @@
 """Drives hooks step by step without a model, with outputs of your choice.
 
-Only this file follows the machinery of the training loop. The loop's own hook runner decides when a hook is called, so
-a hook that passes here is called in the same way in a real run. A change to that machinery also changes `_dispatch`.
+Only this file follows the implementation of the training loop. The hook runner of the loop decides when a hook is
+called, so a hook that passes here is called in the same way in a real run. A change of that implementation also changes
+`_dispatch`.
 """
 
 from __future__ import annotations
@@ -38,16 +39,16 @@ def drive(
     """Runs hooks as the training loop does, with the loop's own schedule of hooks, without a model.
 
     Args:
-        hooks: the hooks; they are called in this order, except where their `place` changes it.
-        steps: how many steps to make.
-        run: the run they see; None: a new one that starts at step 0.
-        outputs: value of each output at a global step; None: a falling "loss".
-        resume: states to restore, one for each hook, as when an interrupted run is resumed.
-        steps_per_dispatch: most steps between two calls of hooks; fewer where a hook asks for a step.
-        late: call `after_step` as late as `Wake.within` of the hooks allows.
+        hooks: the hooks. They are called in this order, except where their `place` changes it.
+        steps: the number of steps.
+        run: the run that the hooks see. None: a new one that starts at step 0.
+        outputs: the functions from the global step to the value of each output. None: a falling "loss".
+        resume: the states to restore, one for each hook, as in a resumed run.
+        steps_per_dispatch: the most steps between two calls of hooks. There are fewer if a hook requests a step.
+        late: whether to call `after_step` as late as `Wake.within` of the hooks allows.
         fail_at: the global step at which the loop itself raises a RuntimeError.
-        saved: gets the states of the hooks by step and name after every dispatch, as when a run saves so often.
-        clock: the time that the hooks see, moved by each step; None: that of the machine.
+        saved: a mapping that receives the states of the hooks by step and name after every dispatch, as if a run saves.
+        clock: the time that the hooks see. Each step advances it. None: the time of the machine.
 
     Raises:
         RuntimeError: at `fail_at`, after `end` of all hooks.
@@ -56,7 +57,7 @@ def drive(
     compute = dict(outputs) if outputs is not None else {"loss": lambda step: np.float32(1.0 / (1 + step))}
     run.output_names, run.output_kinds = frozenset(compute), dict.fromkeys(compute, "scalar")
     end = run.step + steps
-    last = end if run.mode == ModeKeys.TRAIN else run.last_step  # other calls know it if they were given steps
+    last = end if run.mode == ModeKeys.TRAIN else run.last_step  # other calls know it if they were called with steps
     run.first_step, run.last_step, run.resumed = run.step, last, bool(resume)
     calls = HookCalls(in_order(hooks), run)
     schedule = HookSchedule(
@@ -90,7 +91,7 @@ def drive(
 
 
 class _Batches:
-    """The batches that the schedule asks about; slow batches keep hooks from being called late."""
+    """The batches for the schedule. Slow batches prevent that hooks are called late."""
 
     alone = True
 
@@ -98,7 +99,7 @@ class _Batches:
         self.k, self.quick = k, quick
 
     def prepare(self, room: float) -> None:
-        """Does nothing: there is nothing to draw."""
+        """Does nothing, because there is nothing to draw."""
 
 
 def _dispatch(
@@ -115,7 +116,7 @@ def _dispatch(
     dispatch = Dispatch(None, None, None, len(steps), cast(Batch, SimpleNamespace(size=run.batch_size)))
     shown = run.batch
     schedule.before(dispatch)
-    run.batch = shown  # what the test has set
+    run.batch = shown  # the value that the test has set
     if fail_at is not None and fail_at <= upto:
         raise RuntimeError(f"the loop fails at step {fail_at}")
     if clock is not None:
@@ -125,7 +126,7 @@ def _dispatch(
 
 
 def _outputs(steps: range, compute: Mapping[str, Callable[[int], Any]]) -> dict[str, Any]:
-    """Outputs of a dispatch as the loop passes them to hooks, with read-only arrays."""
+    """Returns the outputs of a dispatch as the loop passes them to hooks, with read-only arrays."""
     return {name: _stacked([value(step) for step in steps]) for name, value in compute.items()}
 
 

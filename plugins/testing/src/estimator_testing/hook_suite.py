@@ -33,7 +33,7 @@ _NOON = 1_700_000_000.0
 
 
 class HookSuite(Suite):
-    """Proves that a hook keeps its promises to the loop and to a resumed run. Subclass it and say how the hook is made.
+    """Proves that a hook keeps its promises to the loop and to a resumed run. Subclass it and implement `make`.
 
     Example:
         >>> class TestMyHook(HookSuite):
@@ -41,25 +41,25 @@ class HookSuite(Suite):
         ...         return Hook()
     """
 
-    #: The modes of `ModeKeys` that it takes part in; elsewhere it need not work.
+    #: The modes of `ModeKeys` in which it takes part. It need not work in others.
     modes: ClassVar[tuple[str, ...]] = (ModeKeys.TRAIN, ModeKeys.EVAL, ModeKeys.PREDICT)
-    #: Keys of the state that each run draws anew and a resumed run keeps, such as a run id.
+    #: Keys of the state that each new run draws and a resumed run keeps, such as a run id.
     own_keys: ClassVar[frozenset[str]] = frozenset()
-    #: Tags of summaries that each call measures from its own start, such as rates: a resumed call has other points.
+    #: Tags of summaries that each call measures from its own start, such as rates. A resumed call has other points.
     measured: ClassVar[frozenset[str]] = frozenset()
-    #: Milliseconds of the processor that it may take of a step on average, where outputs are there at once.
+    #: The most milliseconds of the processor per step on average, if outputs are available at once.
     most_ms_a_step: ClassVar[float] = 50.0
-    #: True for a hook that keeps failures to write summaries to itself, and logs them.
+    #: Whether the hook hides failures to write summaries, and logs them.
     forgives_writing: ClassVar[bool] = False
-    #: True for a hook that ends runs for a reason of its own and reads outputs only to report them.
+    #: Whether the hook ends runs for its own reason, and reads outputs only to report them.
     reports_only: ClassVar[bool] = False
 
     def make(self) -> Hook:
-        """A fresh hook; called several times."""
+        """Returns a new hook. It is called several times."""
         raise NotImplementedError(f"{type(self).__name__} must define make(self)")
 
     def outputs(self) -> Mapping[str, Callable[[int], Any]]:
-        """The outputs that the hook sees: value by global step. Override it if the hook reads others."""
+        """Returns the outputs that the hook sees: value by global step. Override it if the hook reads others."""
         return {"loss": lambda step: np.float32(1.0 / (1 + step))}
 
     def test_is_a_fresh_hook(self) -> None:
@@ -112,7 +112,7 @@ class HookSuite(Suite):
         self._drive(hook, steps=STEPS)
 
     def test_asking_changes_nothing(self) -> None:
-        """`next_step` answers the same twice."""
+        """A second call of `next_step` returns the same."""
         hook = self.make()
         self._drive(hook, steps=7)
         first, second = hook.next_step(7), hook.next_step(7)
@@ -133,7 +133,7 @@ class HookSuite(Suite):
                 assert json.loads(json.dumps(value)) == value, f"state {key!r} is {value!r}, which JSON does not keep"
 
     def test_state_is_a_copy(self) -> None:
-        """The result of `state()` does not change while the run continues: it is written in the background."""
+        """The result of `state()` does not change while the run continues, because it is written in the background."""
         hook = self.make()
         run = self._drive(hook, steps=5)
         state = self._state(hook)
@@ -151,14 +151,14 @@ class HookSuite(Suite):
         assert_same_state(self._state(fresh), state, "a hook that was given a state back has another one")
 
     def test_resume_is_seamless(self) -> None:
-        """A run that is interrupted and resumed leaves the same state as one that is not."""
+        """A run that is interrupted and resumed leaves the same state as an uninterrupted one."""
         straight = self.make()
         self._drive(straight, steps=STEPS)
         for at in (1, STEPS // 2):
             first, second = self.make(), self.make()
             run = self._drive(first, steps=at)
             if run.stop_reason is not None:
-                continue  # the hook itself ended the run: there is nothing to resume
+                continue  # the hook itself ended the run, so there is nothing to resume
             resume = [_through_json(self._state(first))]
             self._drive(second, steps=STEPS - at, run=FakeRun(step=run.step), resume=resume)
             self._same(
@@ -171,7 +171,7 @@ class HookSuite(Suite):
 
     def test_resume_has_the_same_effects(self) -> None:
         """Resumed from any state, it writes the same further points and stops at the same step for the same reason,
-        whether the outputs fall or go up and down.
+        whether the outputs fall or vary.
         """
         for course in (_as_it_is, _uneven):
             outputs = {name: course(function) for name, function in self.outputs().items()}
@@ -185,8 +185,8 @@ class HookSuite(Suite):
                 self._same_effects(run, straight, f"resumed at step {at}", after=at)
 
     def test_the_same_run_has_the_same_effects(self) -> None:
-        """Run after run, it writes the same points, stops at the same step and ends in the same state. Nothing that
-        one object has seen is known to another one.
+        """In every run, it writes the same points, stops at the same step and ends in the same state. Objects share no
+        observations.
         """
         expected, state = self._run_fresh()
         for _ in range(2):
@@ -195,7 +195,7 @@ class HookSuite(Suite):
             self._same(again, state, "in another run of the same course")
 
     def test_another_hash_seed(self, request: pytest.FixtureRequest) -> None:
-        """Where strings have other hashes, as in the next process, it writes the same points and ends in the same
+        """With another seed of string hashes, as in the next process, it writes the same points and ends in the same
         state.
         """
         hook = self.make()
@@ -206,7 +206,7 @@ class HookSuite(Suite):
 
     def test_saves_change_nothing(self) -> None:
         """A run that saves after every step has the same effects as one that never does. `state` changes nothing, and
-        `on_values` uses its own `steps`, since `run.step` may be ahead of them.
+        `on_values` uses its own `steps`, because `run.step` may be ahead of them.
         """
         hook, saving = self.make(), self.make()
         expected = self._drive(hook, steps=STEPS)
@@ -257,8 +257,8 @@ class HookSuite(Suite):
         assert self.forgives_writing or not full.failures, "it wrote summaries, which failed, and the run continued"
 
     def test_leaves_nothing_behind(self) -> None:
-        """After a run of any of the `modes`, also one that fails, no thread runs and no file is open. Environment,
-        signal handlers, filters of warnings and random generators of the process are as before.
+        """After a run in any of the `modes`, even a failed one, no thread runs and no file is open. Environment, signal
+        handlers, filters of warnings and random generators of the process are as before.
         """
         kept: list[Hook] = []
         for mode in self.modes:
@@ -274,14 +274,14 @@ class HookSuite(Suite):
                 self._drive(kept[-1], steps=5, fail_at=3)
 
     def test_several_steps_a_dispatch(self) -> None:
-        """With several steps per dispatch the hook ends with the same state: it misses no step it asked for."""
+        """With several steps per dispatch, the hook ends in the same state: it misses no step that it requested."""
         single, several = self.make(), self.make()
         self._drive(single, steps=STEPS)
         self._drive(several, steps=STEPS, steps_per_dispatch=5)
         self._same(self._state(several), self._state(single), "five steps per dispatch leave another state than one")
 
     def test_lateness_is_true(self) -> None:
-        """Called as late as its `Wake.within` allows, the hook writes the same points and ends with the same state."""
+        """Called as late as its `Wake.within` allows, the hook writes the same points and ends in the same state."""
         prompt, late = self.make(), self.make()
         expected = self._drive(prompt, steps=STEPS, still=True)
         run = self._drive(late, steps=STEPS, still=True, late=True)
@@ -292,8 +292,8 @@ class HookSuite(Suite):
         assert points == wanted, f"called as late as its Wake allows, it wrote {points}, otherwise {wanted}"
 
     def test_says_what_a_step_costs(self, record_property: Callable[[str, object], None]) -> None:
-        """It takes at most `most_ms_a_step` of a step. The report has the figure as `microseconds_a_step`, and so has
-        what `pytest -rP` prints.
+        """It uses at most `most_ms_a_step` per step. The report and the output of `pytest -rP` have the figure as
+        `microseconds_a_step`.
         """
 
         def seconds(hook: Hook) -> float:
@@ -324,8 +324,8 @@ class HookSuite(Suite):
         still: bool = False,
         **arguments: Any,
     ) -> FakeRun:
-        """Drives it by a clock of the steps, or one that stands still: how long a late hook waits is not its doing. A
-        resumed run is in another process, with another `time.monotonic`.
+        """Drives the hook with a clock that the steps advance, or with one that stands still, because a late hook does
+        not control how long it waits. A resumed run has another `time.monotonic`, as in another process.
         """
         run = run or FakeRun()
         pace, origin = 0.0 if still else 1.0, 50.0 if resume else 1000.0 + run.step
@@ -335,11 +335,11 @@ class HookSuite(Suite):
 
     @functools.cached_property
     def _clocks(self) -> dict[int, StepClock]:
-        """The clock that each hook was driven by last."""
+        """The clock that drove each hook last."""
         return {}
 
     def _state(self, hook: Hook) -> Mapping[str, Any]:
-        """The state of a hook at the time by its clock."""
+        """Returns the state of a hook at the time of its clock."""
         clock = self._clocks.get(id(hook))
         with contextlib.nullcontext() if clock is None else clock.shown():
             return hook.state()
@@ -350,7 +350,7 @@ class HookSuite(Suite):
         return run, self._state(hook)
 
     def _same(self, actual: Mapping[str, Any], expected: Mapping[str, Any], message: str) -> None:
-        """Compares the states of two runs, but for what is each run's own."""
+        """Compares the states of two runs, except for `own_keys`."""
         shared, wanted = ({key: one[key] for key in one if key not in self.own_keys} for one in (actual, expected))
         assert_same_state(shared, wanted, message)
 
@@ -370,7 +370,7 @@ class HookSuite(Suite):
 
 
 class _FullDisk(RecordedSummaries):
-    """Summaries that cannot be written; counts the failures."""
+    """Summaries that cannot be written. It counts the failures."""
 
     failures = 0
 
@@ -400,7 +400,7 @@ def _as_it_is(function: Callable[[int], Any]) -> Callable[[int], Any]:
 
 
 def _uneven(function: Callable[[int], Any]) -> Callable[[int], Any]:
-    """The same values in another order, so that what falls goes up and down."""
+    """Returns the same values in another order, so that falling values vary."""
     return lambda step: function(step * 7 % (STEPS + 1))
 
 
@@ -421,7 +421,7 @@ def assert_same_state(actual: Mapping[str, Any], expected: Mapping[str, Any], me
 
 
 def _through_json(state: Mapping[str, Any]) -> dict[str, Any]:
-    """The state as a checkpoint restores it."""
+    """Returns the state as a checkpoint restores it."""
     return {
         key: value.copy() if isinstance(value, np.ndarray) else json.loads(json.dumps(value))
         for key, value in state.items()

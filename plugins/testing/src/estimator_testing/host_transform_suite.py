@@ -18,12 +18,12 @@ from estimator_testing.other_seed import same_under_another_seed
 from estimator_testing.suite import Suite
 
 Arrays = Mapping[str, np.ndarray[Any, Any]]
-#: A feature that no transform is told of.
+#: A feature that transforms do not know.
 _OTHER = "a_feature_of_the_suite"
 
 
 class HostTransformSuite(Suite):
-    """Proves that a transform is data, works by row, and is the same wherever it runs. Subclass it, add a batch.
+    """Proves that a transform is data, works by row, and is the same in every process. Subclass it and add a batch.
 
     Example:
         >>> class TestLower(HostTransformSuite):
@@ -34,19 +34,19 @@ class HostTransformSuite(Suite):
         ...         return {"text": np.array(["A", "b", "C", "dD"])}
     """
 
-    #: False for a transform that leaves out features which it was not told to read.
+    #: False for a transform that removes features which it was not configured to read.
     keeps_others: ClassVar[bool] = True
 
     def make(self) -> HostTransform:
-        """The transform; called several times."""
+        """Returns the transform. It is called several times."""
         raise NotImplementedError(f"{type(self).__name__} must define make(self)")
 
     def batch(self) -> Arrays:
-        """A batch of at least four different examples: arrays by name, first axis the example."""
+        """Returns a batch of at least four different examples: arrays by name, first axis the example."""
         raise NotImplementedError(f"{type(self).__name__} must define batch(self)")
 
     def test_is_a_host_transform(self) -> None:
-        """It has a name of the form of components, a version from 1, and the methods of HostTransform."""
+        """It has a valid component name, a version of at least 1, and the methods of HostTransform."""
         transform = self.make()
         assert isinstance(transform, HostTransform), f"{transform!r} lacks an attribute of HostTransform"
         assert re.fullmatch(r"[a-z][a-z0-9_]*", transform.name), f"name {transform.name!r}: lower-case words and _"
@@ -63,7 +63,7 @@ class HostTransformSuite(Suite):
             assert Path(path).is_file(), f"file {argument!r}: {path} does not exist"
 
     def test_is_made_again_from_its_data(self, tmp_path: Path) -> None:
-        """A transform that was written and read back returns the same, and needs no file except those written."""
+        """A transform that was written and read back returns the same, and needs only the files that were written."""
         transform = self.make()
         expected = self._apply(transform, self.batch())
         save_transforms([transform], tmp_path / "saved")
@@ -92,7 +92,7 @@ class HostTransformSuite(Suite):
         assert_same_arrays(batch, before, "it changed the arrays it was given:")
 
     def test_keeps_other_features(self) -> None:
-        """A feature that it was not told to read comes out as it went in."""
+        """A feature that it was not configured to read is returned unchanged."""
         batch = dict(self.batch())
         other = np.array([f"row {row}" for row in range(len(next(iter(batch.values()))))])
         result = self._apply(self.make(), {**batch, _OTHER: other})
@@ -101,7 +101,7 @@ class HostTransformSuite(Suite):
             np.testing.assert_array_equal(result[_OTHER], other)
 
     def test_results_stay_as_they_were(self) -> None:
-        """The result of one batch does not change with the next."""
+        """The result of one batch does not change with the next one."""
         transform, batch = self.make(), self.batch()
         result = self._apply(transform, batch)
         before = {name: array.copy() for name, array in result.items()}
@@ -109,7 +109,7 @@ class HostTransformSuite(Suite):
         assert_same_arrays(result, before, "a later batch changed the result of an earlier one:")
 
     def test_rows_are_independent(self) -> None:
-        """A row depends only on its own example: a batch of one has the same row, so serving equals training."""
+        """A row depends only on its own example. A batch of one has the same row, so serving equals training."""
         transform, batch = self.make(), self.batch()
         whole = self._apply(transform, batch)
         for row in range(len(next(iter(batch.values())))):
@@ -131,7 +131,7 @@ class HostTransformSuite(Suite):
         assert_same_arrays(results[0], expected, "in another thread it returns")
 
     def test_another_hash_seed(self, request: pytest.FixtureRequest) -> None:
-        """Where strings have other hashes, as in the process that serves, it returns the same."""
+        """With another seed of string hashes, as in the process that serves, it returns the same."""
         result = self._apply(self.make(), self.batch())
         same_under_another_seed(request, [[name, array.dtype.kind, array] for name, array in sorted(result.items())])
 

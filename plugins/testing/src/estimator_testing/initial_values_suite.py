@@ -20,9 +20,9 @@ from estimator_testing.suite import Suite
 
 
 class InitialValuesSuite(Suite):
-    """Proves that a source of initial values replaces what fits and nothing else, once.
+    """Proves that a source of initial values replaces the matching variables once, and nothing else.
 
-    Subclass it, say how the source is made, and define variables of which it replaces at least one.
+    Subclass it, implement `make`, and define variables, of which it replaces at least one.
 
     Example:
         >>> class TestTable(InitialValuesSuite):
@@ -35,11 +35,11 @@ class InitialValuesSuite(Suite):
     """
 
     def make(self, folder: Path) -> InitialValues:
-        """The source. It may write its files into the folder, which is empty or as an earlier call left it."""
+        """Returns the source. It may write into the folder, which is empty or has the files of an earlier call."""
         raise NotImplementedError(f"{type(self).__name__} must define make(self, folder)")
 
     def variables(self) -> Mapping[str, np.ndarray]:
-        """Variables by path, with the values of their initialisers."""
+        """Returns variables by path, with the values of their initialisers."""
         raise NotImplementedError(f"{type(self).__name__} must define variables(self)")
 
     def test_is_initial_values(self, tmp_path: Path) -> None:
@@ -80,21 +80,21 @@ class InitialValuesSuite(Suite):
             ("warm_start_from", self._estimator(tmp_path / "argument", warm_start_from=source)),
             ("request_initial_values", self._estimator(tmp_path / "request", asked=source)),
         ):
-            estimator.train(batches, steps=1)  # the step changes none of them
+            estimator.train(batches, steps=1)  # the step does not change the variables
             for path, value in before.items():
                 expected = np.asarray(given[path].value, value.dtype) if path in given else value
                 found = estimator.get_variable_value(path)
                 np.testing.assert_array_equal(found, expected, f"{name}: the run does not start from {path!r}")
 
     def test_a_checkpoint_wins(self, tmp_path: Path) -> None:
-        """A resumed run does not ask it."""
+        """A resumed run does not call it."""
         source = Counted(self.make(tmp_path))
         for _ in range(2):
             self._estimator(tmp_path / "run", warm_start_from=source).train(batches, steps=1)
         assert source.asked == 1, f"it was asked {source.asked} times in a run and its continuation"
 
     def test_another_hash_seed(self, tmp_path: Path, request: pytest.FixtureRequest) -> None:
-        """Where strings have other hashes, as in the next process, it returns the same values."""
+        """With another seed of string hashes, as in the next process, it returns the same values."""
         given = self._given(self.make(tmp_path))
         same_under_another_seed(request, [(path, np.asarray(given[path].value)) for path in sorted(given)])
 
@@ -139,17 +139,17 @@ class InitialValuesSuite(Suite):
 
 
 class Counted:
-    """A source that counts how often it is asked."""
+    """A source that counts its calls."""
 
     def __init__(self, source: InitialValues) -> None:
         self.source, self.asked = source, 0
 
     def initial_values(self, specs: Mapping[str, VariableSpec], key: Any) -> Mapping[str, InitialValue]:
-        """The values of the source."""
+        """Returns the values of the source."""
         self.asked += 1
         return self.source.initial_values(specs, key)
 
 
 def batches() -> list[tuple[np.ndarray, None]]:
-    """One batch of two numbers."""
+    """Returns one batch of two numbers."""
     return [(np.zeros(2, np.float32), None)]

@@ -23,7 +23,7 @@ ENOUGH = 1000
 
 
 class InputSuite(Suite):
-    """Proves that an input can be repeated, resumed and divided. Subclass it and say how the input_fn is made.
+    """Proves that an input can be repeated, resumed and divided. Subclass it and implement `make`.
 
     Example:
         >>> from estimator_core.inputs import numpy_input_fn
@@ -32,22 +32,22 @@ class InputSuite(Suite):
         ...         return numpy_input_fn({"x": np.arange(10.0)}, np.arange(10), batch_size=4, shuffle=True)
     """
 
-    #: False for an input that does not divide itself by `input_context`: every process reads everything.
+    #: False for an input that does not divide itself by `input_context`, so that every process reads everything.
     shards: ClassVar[bool] = True
 
-    #: True for an input whose fingerprint names the place of its files, which a test puts elsewhere each time.
+    #: True for an input whose fingerprint contains the path of its files, which differs in every test.
     fingerprint_names_place: ClassVar[bool] = False
 
     def make(self) -> Callable[..., Any]:
-        """An input_fn of one epoch and at least three batches, the same data each time."""
+        """Returns an input_fn of one epoch and at least three batches, with the same data each time."""
         raise NotImplementedError(f"{type(self).__name__} must define make(self)")
 
     def epochs(self, count: int) -> Callable[..., Any] | None:
-        """An input_fn of so many epochs of the same data. Override it if the input counts epochs itself."""
+        """Returns an input_fn of `count` epochs of the same data. Override it if the input counts epochs itself."""
         return None
 
     def test_ends(self) -> None:
-        """It yields at least three batches and then ends, and its position says that it is exhausted."""
+        """It yields at least three batches and then ends. Its position then shows that it is exhausted."""
         source = self._open()
         batches = list(itertools.islice(source, ENOUGH))
         assert len(batches) >= 3, f"{len(batches)} batches; the other tests need at least three"
@@ -64,7 +64,7 @@ class InputSuite(Suite):
         assert_same_batches(self._read(self.make()), first, "another input_fn from `make` yields other batches")
 
     def test_two_readers_do_not_meet(self) -> None:
-        """Two iterators drawn in turns yield the same batches as one alone."""
+        """Two iterators that are drawn in turns yield the same batches as one alone."""
         input_fn = self.make()
         alone = self._read(input_fn)
         one, other = self._open(input_fn), self._open(input_fn)
@@ -79,7 +79,7 @@ class InputSuite(Suite):
         assert all(form == forms[0] for form in forms), f"the form changes from batch to batch: {forms[:3]}"
 
     def test_batches_stay_as_they_were(self) -> None:
-        """A batch does not change when the next ones are drawn: the device may still be reading it."""
+        """A batch does not change when the next ones are drawn, because the device may still read it."""
         source = self._open()
         held = [(batch, jax.tree.map(np.copy, _arrays(batch))) for batch in source]
         for number, (batch, copy) in enumerate(held):
@@ -107,15 +107,15 @@ class InputSuite(Suite):
             source.close()
 
     def test_fingerprint_is_stable(self) -> None:
-        """Equal inputs have the same fingerprint: a position recognises its input by it."""
+        """Equal inputs have the same fingerprint, because a position identifies its input by it."""
         first, second = self._read()[0].position, self._read()[0].position
         assert first.fingerprint == second.fingerprint
         assert first.fingerprint.strip()
 
     def test_shards_share_the_examples_out(self) -> None:
-        """Two processes get every example once between them, and neither gets all of them.
+        """Two processes together get every example once, and neither gets all of them.
 
-        A batch that does not divide by two, which both get whole, counts for the first process.
+        A batch that does not divide by two, which both processes get entirely, counts for the first process.
         """
         everything = _rows(self._read())
         contexts = [InputContext(num_input_pipelines=2, input_pipeline_id=number) for number in range(2)]
@@ -142,7 +142,7 @@ class InputSuite(Suite):
             source.close()
 
     def test_evaluates_and_predicts(self) -> None:
-        """Opened for an evaluation or a prediction it also ends, and yields the same batches again."""
+        """When it is opened for an evaluation or a prediction, it also ends, and yields the same batches again."""
         for mode in (ModeKeys.EVAL, ModeKeys.PREDICT):
             first, second = (self._read(mode=mode) for _ in range(2))
             assert first, f"in mode {mode!r} it yields nothing"
@@ -150,7 +150,7 @@ class InputSuite(Suite):
             assert_same_batches(second, first, f"opened again in mode {mode!r}")
 
     def test_another_hash_seed(self, request: pytest.FixtureRequest) -> None:
-        """Where strings have other hashes, as in the next process, order and fingerprint are the same."""
+        """With another seed of string hashes, as in the next process, order and fingerprint are the same."""
         batches = self._read()
         named = "" if self.fingerprint_names_place else batches[0].position.fingerprint
         same_under_another_seed(request, [[_digest(batch) for batch in batches], named])
@@ -214,7 +214,7 @@ def _form(array: Any) -> tuple[str, tuple[int, ...]]:
 
 
 def _rows(batches: list[Batch]) -> collections.Counter[bytes]:
-    """How often each example occurs, without padding rows."""
+    """Returns how often each example occurs, without padding rows."""
     counts: collections.Counter[bytes] = collections.Counter()
     for batch in batches:
         leaves = [np.asarray(leaf) for leaf in jax.tree.leaves(_arrays(batch))]

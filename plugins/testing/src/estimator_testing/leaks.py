@@ -18,9 +18,9 @@ from typing import Any
 import numpy as np
 
 _DESCRIPTORS = next((Path(name) for name in ("/proc/self/fd", "/dev/fd") if os.path.isdir(name)), None)
-#: As it was before any component was used: one that was used may have changed it for good.
+#: The setting before any component was used, because a component may have changed it permanently.
 _ERRORS = np.geterr()
-#: Seconds that a thread may take to end once it has been told to.
+#: The seconds that a thread may take to end after it was told to.
 _THREAD_SECS = 2.0
 
 
@@ -28,21 +28,21 @@ _THREAD_SECS = 2.0
 def leaving_nothing(who: str) -> Generator[None]:
     """Fails if the block leaves a thread or an open file behind, or changes the state of the process.
 
-    The random generators of `random` and `numpy.random` are part of that state: drawing from them changes the numbers
-    of others.
+    The random generators of `random` and `numpy.random` are part of that state, because drawing from them changes the
+    numbers of others.
 
     Args:
-        who: the one to blame, as the message begins.
+        who: the name of the component, at the beginning of the message.
 
     Raises:
-        AssertionError: something is left or changed; the message says what.
+        AssertionError: something is left or changed. The message names it.
 
     Example:
         >>> with leaving_nothing("the reader"):
         ...     with open(os.devnull) as file:
         ...         pass
     """
-    np.random.random()  # so that a seed that was set before is not set to the same state
+    np.random.random()  # so that a component that sets the same seed is noticed
     random.random()
     errors = np.seterr(**_ERRORS)
     threads, files, state = set(threading.enumerate()), _open_files(), process_state()
@@ -51,7 +51,7 @@ def leaving_nothing(who: str) -> Generator[None]:
         thread.join(timeout=_THREAD_SECS)
         assert not thread.is_alive(), f"{who} leaves thread {thread.name} running"
     if _new(_open_files(), files):
-        gc.collect()  # what is unreachable is closed
+        gc.collect()  # closes unreachable objects
     left = _new(_open_files(), files)
     assert not left, f"{who} leaves files open: {', '.join(left)}"
     after = process_state()
@@ -62,8 +62,8 @@ def leaving_nothing(who: str) -> Generator[None]:
 
 @contextlib.contextmanager
 def loading() -> Generator[None]:
-    """A first use, which may load libraries. What it changes in the process is put back, so that a second use which
-    changes it again is seen.
+    """Surrounds a first use, which may load libraries. Its changes of the process are undone, so that a second use that
+    changes it again is noticed.
 
     Example:
         >>> with loading():
@@ -90,7 +90,7 @@ def loading() -> Generator[None]:
 
 
 def process_state() -> dict[str, Any]:
-    """The state of the process that no component may change, by what it is."""
+    """Returns the state of the process that no component may change, by its name."""
     return {
         "the environment": dict(os.environ),
         "the working directory": os.getcwd(),
@@ -109,10 +109,10 @@ def process_state() -> dict[str, Any]:
 
 
 def _open_files() -> dict[str, str]:
-    """What each descriptor of this process leads to, where the system lists them."""
+    """Returns the target of each descriptor of this process, if the system lists them."""
     found: dict[str, str] = {}
     for entry in [] if _DESCRIPTORS is None else os.listdir(_DESCRIPTORS):
-        with contextlib.suppress(OSError):  # the one that listed them
+        with contextlib.suppress(OSError):  # the descriptor of the list itself
             found[entry] = os.readlink(f"{_DESCRIPTORS}/{entry}")
     return found
 

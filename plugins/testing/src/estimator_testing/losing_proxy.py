@@ -1,4 +1,4 @@
-"""A proxy that loses answers: the server carries out the request, but the client gets no answer."""
+"""A proxy that loses answers: the server executes the request, but the client gets no answer."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ class LosingProxy:
     """Passes on the bytes of TCP connections, until it is told to lose an answer.
 
     Args:
-        host, port: the server.
+        host, port: the address of the server.
 
     Attributes:
         address: `host:port` of the proxy.
-        lost: how many answers it has lost.
+        lost: the number of answers that it has lost.
 
     Example:
         >>> with socket.create_server(("127.0.0.1", 0)) as server, LosingProxy(*server.getsockname()) as proxy:

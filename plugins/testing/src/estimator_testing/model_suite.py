@@ -24,7 +24,7 @@ SEED = 17
 
 
 class ModelSuite(Suite):
-    """Proves that a model learns, repeats itself, resumes and predicts. Subclass it, say how it is made, add examples.
+    """Proves that a model learns, repeats itself, resumes and predicts. Subclass it, implement `make`, add examples.
 
     Example:
         >>> class TestMyModel(ModelSuite):
@@ -36,17 +36,17 @@ class ModelSuite(Suite):
         ...         return {"x": x}, (x.sum(axis=1) > 0).astype(np.int32)
     """
 
-    #: Steps within which the loss on the examples must fall to three quarters.
+    #: The number of steps within which the loss on the examples must fall to three quarters.
     steps: ClassVar[int] = 60
     #: False for a model that predicts the same for every example, such as a baseline.
     reads_features: ClassVar[bool] = True
 
     def make(self, config: RunConfig) -> Estimator:
-        """The model, with this configuration."""
+        """Returns the model with this configuration."""
         raise NotImplementedError(f"{type(self).__name__} must define make(self, config)")
 
     def examples(self, rng: np.random.Generator) -> tuple[Mapping[str, Any], Any]:
-        """Features by name and labels of at least 24 examples that the model can learn."""
+        """Returns features by name and labels of at least 24 examples that the model can learn."""
         raise NotImplementedError(f"{type(self).__name__} must define examples(self, rng)")
 
     def test_is_an_estimator(self, tmp_path: Path) -> None:
@@ -144,13 +144,13 @@ class ModelSuite(Suite):
         assert dict(model.trace_counts) == traced, f"traces were {traced} and are {model.trace_counts}"
 
     def test_another_hash_seed(self, tmp_path: Path, request: pytest.FixtureRequest) -> None:
-        """Where strings have other hashes, as in the next process, the same seed leads to the same weights."""
+        """With another seed of string hashes, as in the next process, the same seed leads to the same weights."""
         model = self._make(tmp_path).train(self._input(), steps=1)
         leaves = jax.tree_util.tree_leaves_with_path(model.variables)
         same_under_another_seed(request, sorted((jax.tree_util.keystr(path), _digest(leaf)) for path, leaf in leaves))
 
     def test_leaves_nothing_behind(self, tmp_path: Path) -> None:
-        """After a training, an evaluation and a prediction no thread runs, no file is open, and the state of the
+        """After a training, an evaluation and a prediction, no thread runs, no file is open, and the state of the
         process is as before.
         """
 

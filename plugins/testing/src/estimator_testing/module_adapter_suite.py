@@ -25,9 +25,9 @@ _IMPORT = "import importlib, sys; importlib.import_module({module!r}); print({li
 
 
 class ModuleAdapterSuite(Suite):
-    """Proves that modules of a library become variables of the scope and nothing else.
+    """Proves that the parameters of library modules become variables of the scope, and that nothing else changes.
 
-    Subclass it, say how the adapter and a module with at least one parameter are made, and define inputs.
+    Subclass it, implement `make` and `module` with at least one parameter, and define inputs.
 
     Example:
         >>> class TestAffineAdapter(ModuleAdapterSuite):
@@ -42,19 +42,19 @@ class ModuleAdapterSuite(Suite):
     """
 
     def make(self) -> ModuleAdapter:
-        """The adapter."""
+        """Returns the adapter."""
         raise NotImplementedError(f"{type(self).__name__} must define make(self)")
 
     def module(self) -> Any:
-        """A module of the library, made outside model_fn; the same each time."""
+        """Returns a module of the library, made outside model_fn, the same each time."""
         raise NotImplementedError(f"{type(self).__name__} must define module(self)")
 
     def inputs(self, rng: np.random.Generator) -> Any:
-        """What the module is called with: an array, or a tree of arrays."""
+        """Returns the input of the module: an array, or a tree of arrays."""
         raise NotImplementedError(f"{type(self).__name__} must define inputs(self, rng)")
 
     def call(self, module: Any, inputs: Any) -> Any:
-        """Calls the module; it must return one array."""
+        """Calls the module, and returns one array."""
         return module(inputs)
 
     def test_is_a_module_adapter(self) -> None:
@@ -67,7 +67,7 @@ class ModuleAdapterSuite(Suite):
             assert adapter.handles(other) is False, f"handles({other!r}) is not False"
 
     def test_its_file_does_not_import_the_library(self) -> None:
-        """Importing the adapter does not import its library: every model_fn asks every adapter."""
+        """The import of the adapter does not import its library, because every model_fn asks every adapter."""
         adapter = self.make()
         if adapter.library in sys.builtin_module_names:
             return
@@ -89,7 +89,7 @@ class ModuleAdapterSuite(Suite):
             np.testing.assert_array_equal(value, {**again.variables, **again.model_state}[path], path)
 
     def test_computes_with_its_variables(self) -> None:
-        """The output is computed from the values passed in, and each of them affects it."""
+        """The output is computed from the passed values, and each of them affects it."""
         runner, inputs = self._started(), self._inputs()
         first, _ = runner.apply(runner.variables, inputs)
         for path, value in runner.variables.items():
@@ -143,7 +143,7 @@ class ModuleAdapterSuite(Suite):
             np.testing.assert_array_equal(other, first)
 
     def test_the_instance_is_left_alone(self) -> None:
-        """Traces do not change the given module, and it holds no traced value afterwards."""
+        """Traces do not change the module, and it holds no traced value afterwards."""
         module, inputs = self.module(), self._inputs()
         before = copy.deepcopy(_values(module))
         runner = self._runner(module).start(inputs)
@@ -177,14 +177,14 @@ class ModuleAdapterSuite(Suite):
             adapter.write_back(self.module(), {name: np.zeros((17,), np.float32) for name in values})
 
     def test_another_hash_seed(self, request: pytest.FixtureRequest) -> None:
-        """Where strings have other hashes, as in the next process, a module has the same variables and output."""
+        """With another seed of string hashes, as in the next process, a module has the same variables and output."""
         runner = self._started()
         output, _ = runner.apply(runner.variables, self._inputs())
         found = [(path, np.asarray(runner.variables[path])) for path in sorted(runner.variables)]
         same_under_another_seed(request, [found, np.asarray(output)])
 
     def test_leaves_nothing_behind(self) -> None:
-        """A module that is started and applied changes nothing in the process, such as the random generators."""
+        """Starting and applying a module changes nothing in the process, such as the random generators."""
 
         def use(module: Any) -> None:
             runner = self._runner(module).start(self._inputs())
@@ -207,7 +207,7 @@ class ModuleAdapterSuite(Suite):
 
 
 def _values(module: Any) -> list[Any]:
-    """The arrays that an object holds: its leaves if it is a tree of arrays, otherwise those of its attributes."""
+    """Returns the arrays that an object holds: its leaves if it is a tree of arrays, otherwise its attributes."""
     leaves = jax.tree.leaves(module)
     found = leaves if leaves != [module] else jax.tree.leaves(vars(module))
     return [leaf for leaf in found if isinstance(leaf, (np.ndarray, jax.Array))]

@@ -21,8 +21,8 @@ class ModuleRunner:
     Args:
         adapter: the adapter of its library.
         thing: the argument of `ec.module`.
-        call: `call(module, inputs)` returns the output; `module` is what `ec.module` returned.
-        trainable: as in `ec.module`.
+        call: the function `call(module, inputs)` that returns the output. `module` is the result of `ec.module`.
+        trainable: the argument of `ec.module`.
         seed: the seed of the initial values.
     """
 
@@ -37,7 +37,7 @@ class ModuleRunner:
     traces: int = 0
 
     def start(self, inputs: Any) -> ModuleRunner:
-        """Discovers the variables in an abstract trace and computes their first values."""
+        """Finds the variables in an abstract trace, computes their first values, and returns the runner."""
         scopes: list[Scope] = []
 
         def trace(inputs: Any) -> Any:
@@ -56,7 +56,7 @@ class ModuleRunner:
     def apply(
         self, variables: Mapping[str, Any], inputs: Any, *, mode: str = "eval", step: int = 0
     ) -> tuple[Any, dict[str, Any]]:
-        """The output, and the model state after it."""
+        """Returns the output, and the model state after it."""
         self.traces += 1
         words = np.array(seed_words(self.seed), np.uint32)
         with applying(

@@ -1,6 +1,6 @@
-"""Compares what a test finds with what it finds in a process where strings have other hashes.
+"""Compares the results of a test with its results in a process with another seed of string hashes.
 
-That process is one for all tests of a session: it runs those that need it, and each writes down what it found.
+One such process serves all tests of a session. It runs the tests that need it, and each of them records its results.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ _WAIT_SECS = 300.0
 
 
 def same_under_another_seed(request: pytest.FixtureRequest, found: Any) -> None:
-    """Fails unless the running test finds the same in a process with another seed of hashes.
+    """Fails unless the running test has the same results in a process with another seed of hashes.
 
     Args:
-        request: the fixture of the running test.
-        found: JSON values and arrays.
+        request: the `request` fixture of the running test.
+        found: the results: JSON values and arrays.
 
     Raises:
-        AssertionError: it finds something else there, or fails there.
+        AssertionError: the results differ there, or the test fails there.
     """
     here, name = json.dumps(found, default=_plain), _name_of(request.node)
     if folder := os.environ.get(_RECORD):
@@ -42,7 +42,7 @@ def same_under_another_seed(request: pytest.FixtureRequest, found: Any) -> None:
 
 
 def _recorded(request: pytest.FixtureRequest) -> Path:
-    """The folder in which the other process has written; the first worker of a session that asks starts it."""
+    """Returns the folder with the records of the other process. The first worker of a session starts the process."""
     items = [item for item in request.session.items if _base_name(item) == _base_name(request.node)]
     tests = sorted({_id_of(item) for item in items} | {_id_of(request.node)})
     base: Path = request.getfixturevalue("tmp_path_factory").getbasetemp()

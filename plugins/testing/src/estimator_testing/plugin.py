@@ -1,4 +1,4 @@
-"""What estimator-testing declares to estimator-core. Imported at start-up: keep it light."""
+"""The declarations of estimator-testing for estimator-core. They are imported at start-up, so keep it light."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ ESTIMATOR_PLUGIN_API = (1, 0)
 
 
 def estimator_commands() -> list[Command]:
-    """The commands for authors of plugins. `estimator plugins doctor NAME` of the core forwards to `doctor`."""
+    """Returns the commands for authors of plugins. `estimator plugins doctor NAME` of the core forwards to `doctor`."""
     return [
         Command(
             name="plugin-doctor",

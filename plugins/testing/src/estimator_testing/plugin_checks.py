@@ -1,6 +1,6 @@
 """The checks of `PluginSuite`, as functions: `estimator plugins doctor` runs them without pytest.
 
-Each takes the findings about the plugin and returns the faults that it sees, in one sentence each.
+Each check takes the findings about the plugin and yields its faults, in one sentence each.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from estimator_testing.text_forms import needs_a_program
 
 _Plugin = TypeVar("_Plugin")
 MOST_SUMMARY_CHARACTERS = 100
-#: The kinds that the command line makes from names, and how many arguments it adds before those of the user.
+#: The kinds that the command line makes from names, and the number of arguments that it adds before those of the user.
 _MADE_BY_NAME = {"hook": 0, "exporter": 2}
 
 
@@ -36,10 +36,10 @@ class Examined:
     """A plugin under examination.
 
     Attributes:
-        record: the record of the loader about it.
+        record: the record of the loader about the plugin.
         again: the record of a second load.
-        plugin: its module; None if it did not load.
-        reports: the reports of fresh processes about its import, with two hash seeds; empty if it did not load.
+        plugin: the module of the plugin, or None if it did not load.
+        reports: the reports of fresh processes about its import, with two hash seeds. Empty if it did not load.
     """
 
     record: PluginRecord
@@ -52,13 +52,13 @@ def examine_plugin(name: str) -> Examined:
     """Loads an installed plugin twice here and twice in fresh processes.
 
     Args:
-        name: entry-point name or distribution name.
+        name: the name of the entry point or of the distribution.
 
     Raises:
         ArgumentError: no such plugin is installed.
     """
     module, _ = installed_module(name)
-    # Fresh processes come first: effects of the import on this process must not reach them.
+    # Fresh processes come first, because effects of the import on this process must not reach them.
     reports = _probed(module)
     record, again = _record(name), _record(name)
     plugin = import_target(module) if record.usable else None
@@ -74,21 +74,21 @@ def check_loads(examined: Examined) -> Iterator[str]:
 
 
 def check_import_is_light(examined: Examined) -> Iterator[str]:
-    """Importing it imports no heavy package: every start of every command would pay for that."""
+    """Its import imports no heavy package, because every start of every command would take longer."""
     for report in examined.reports[:1]:
         if report.heavy:
             yield f"importing {examined.record.module} imports {', '.join(report.heavy)}; import them where used"
 
 
 def check_import_is_silent(examined: Examined) -> Iterator[str]:
-    """Importing it prints nothing."""
+    """Its import prints nothing."""
     for report in examined.reports[:1]:
         if report.output.strip():
             yield f"importing {examined.record.module} prints {report.output.strip()[:80]!r}"
 
 
 def check_import_changes_nothing(examined: Examined) -> Iterator[str]:
-    """Importing it changes nothing in the process: no environment, threads, logging, signals."""
+    """Its import changes nothing in the process: no environment, threads, logging, signals."""
     for report in examined.reports[:1]:
         yield from (f"importing {examined.record.module}: {change}" for change in report.changes)
 
@@ -112,7 +112,7 @@ def check_targets_exist(examined: Examined) -> Iterator[str]:
 
 
 def check_needs(examined: Examined) -> Iterator[str]:
-    """A hook or exporter that cannot be made from a name and arguments as text says what it needs."""
+    """A hook or exporter that cannot be made from a name and arguments as text declares what it needs."""
     for component in examined.record.components:
         if component.kind not in _MADE_BY_NAME or component.needs:
             continue
@@ -120,7 +120,7 @@ def check_needs(examined: Examined) -> Iterator[str]:
             target = import_target(component.target)
             parameters = list(inspect.signature(target).parameters.values())
         except Exception:
-            continue  # another check says that it cannot be imported
+            continue  # another check reports that it cannot be imported
         given = _MADE_BY_NAME[component.kind]
         for parameter in parameters[given:]:
             if needs_a_program(target, parameter):
@@ -150,7 +150,7 @@ def check_names_are_free(examined: Examined) -> Iterator[str]:
     yield from (note for note in examined.record.notes if "is also given by" in note)
     owner, known = examined.record.owner, command_names()
     for command in examined.record.commands:
-        if f"{owner}:{command.name}" in known:  # the bare name means another one, or several
+        if f"{owner}:{command.name}" in known:  # the bare name means another command, or several
             own = owner, examined.record.name
             records = [one for one in default_plugins().records() if (one.owner, one.name) != own]
             others = [one for one in records if command.name in {each.name for each in one.commands}]
@@ -170,7 +170,7 @@ def check_summaries(examined: Examined) -> Iterator[str]:
 
 
 def check_signatures(examined: Examined) -> Iterator[str]:
-    """Its hook functions take arguments of the specification without defaults. Their annotations, if any, agree."""
+    """The arguments of its hook functions are in the specification, without defaults. Annotations, if any, agree."""
     for name in _of_the_core(examined):
         specification = inspect.signature(getattr(hookspecs, name)).parameters
         for parameter in inspect.signature(getattr(examined.plugin, name)).parameters.values():
@@ -215,7 +215,7 @@ def check_network_is_declared(examined: Examined) -> Iterator[str]:
         mock.patch.object(socket, "getaddrinfo", refuse),
     ):
         for mode in ("train", "eval", "infer"):
-            with contextlib.suppress(EstimatorError):  # another check says so
+            with contextlib.suppress(EstimatorError):  # another check reports it
                 plugins.run_hooks(FakeRun(mode=mode))
                 _observe_all(plugins, FakeRun(mode=mode))
     if asked:
@@ -251,13 +251,13 @@ CHECKS: tuple[Callable[[Examined], Iterator[str]], ...] = (
     check_requires_the_core,
 )
 
-#: Where a package names its plugin module.
+#: The group of entry points in which a package names its plugin module.
 _GROUP = "estimator.plugins"
 _DECLARATIONS = ("estimator_components", "estimator_commands", "estimator_options")
 
 
 def installed_module(name: str) -> tuple[str, str | None]:
-    """The module of an installed plugin, not imported yet, and its distribution."""
+    """Returns the module of an installed plugin, which is not imported yet, and its distribution."""
     candidates = [builtin_candidate(), *installed_candidates()]
     found = _first_named(name, candidates, lambda one: one.distribution or "", lambda one: one.name)
     if found is not None:
@@ -266,13 +266,13 @@ def installed_module(name: str) -> tuple[str, str | None]:
 
 
 def names_to_examine(name: str) -> list[str]:
-    """`distribution:entry-point` for each entry point of a distribution that has several; else the name itself."""
+    """Returns `distribution:entry-point` for each entry point of a distribution with several, else the name itself."""
     found = [one.name for one in installed_candidates() if normalise(one.distribution or "") == normalise(name)]
     return [f"{name}:{one}" for one in found] if len(found) > 1 else [name]
 
 
 def _why_absent(name: str, installed: list[str]) -> str:
-    """Why there is no plugin of this name: nothing of it is installed, or its entry point is in no group of plugins."""
+    """Returns why a plugin does not exist: it is not installed, or its entry point is in no group of plugins."""
     try:
         found = metadata.distribution(name)
     except (metadata.PackageNotFoundError, ValueError):
@@ -286,12 +286,12 @@ def _why_absent(name: str, installed: list[str]) -> str:
 
 
 def _of_the_core(examined: Examined) -> list[str]:
-    """The hooks that the core specifies; those of other plugins are for these to check."""
+    """Returns the hook functions that the core specifies. Other plugins check their own."""
     return [name for name in examined.record.hooks if hasattr(hookspecs, name)]
 
 
 def _probed(module: str) -> tuple[ProbeReport, ...]:
-    """The reports of two fresh processes; none if the import fails, since the error of the loader is clearer."""
+    """Returns the reports of two fresh processes. Empty if the import fails, because the loader's error is clearer."""
     try:
         return tuple(probe(module, hash_seed=seed) for seed in (1, 2))
     except RuntimeError:
@@ -308,8 +308,8 @@ def _record(name: str) -> PluginRecord:
 def _first_named(
     name: str, plugins: Sequence[_Plugin], distribution: Callable[[_Plugin], str], entry_point: Callable[[_Plugin], str]
 ) -> _Plugin | None:
-    """The plugin of a distribution, else that of an entry point: anybody may call an entry point anything. Of a
-    distribution with several, `distribution:entry-point` says which.
+    """Returns the plugin of a distribution, else that of an entry point, because any package may choose the name of an
+    entry point. For a distribution with several, `distribution:entry-point` selects one.
     """
     for names in (distribution, entry_point, lambda one: f"{distribution(one)}:{entry_point(one)}"):
         for plugin in plugins:
@@ -319,7 +319,7 @@ def _first_named(
 
 
 def _annotated_alike(given: inspect.Parameter, expected: inspect.Parameter) -> bool:
-    """Whether an annotation, if any, ends with the same name as in the specification: `Run` and `core.Run` agree."""
+    """Returns whether an annotation, if any, ends with the same name as in the specification, as in `core.Run`."""
     if given.annotation is given.empty:
         return True
     return _last_name(given.annotation) in (_last_name(expected.annotation), "Any")

@@ -18,7 +18,7 @@ class PluginSuite(Suite):
         ...     plugin = "heads"
     """
 
-    #: Name of the entry point, or of the distribution.
+    #: The name of the entry point, or of the distribution.
     plugin: ClassVar[str]
 
     def test_loads(self) -> None:
@@ -26,15 +26,15 @@ class PluginSuite(Suite):
         self._apply(checks.check_loads)
 
     def test_import_is_light(self) -> None:
-        """Importing it imports no heavy package."""
+        """Its import imports no heavy package."""
         self._apply(checks.check_import_is_light)
 
     def test_import_is_silent(self) -> None:
-        """Importing it prints nothing."""
+        """Its import prints nothing."""
         self._apply(checks.check_import_is_silent)
 
     def test_import_changes_nothing(self) -> None:
-        """Importing it changes nothing in the process."""
+        """Its import changes nothing in the process."""
         self._apply(checks.check_import_changes_nothing)
 
     def test_order_is_fixed(self) -> None:
@@ -46,7 +46,7 @@ class PluginSuite(Suite):
         self._apply(checks.check_targets_exist)
 
     def test_needs(self) -> None:
-        """A hook or exporter that cannot be made from a name and arguments as text says what it needs."""
+        """A hook or exporter that cannot be made from a name and arguments as text declares what it needs."""
         self._apply(checks.check_needs)
 
     def test_commands_work(self) -> None:
@@ -62,7 +62,7 @@ class PluginSuite(Suite):
         self._apply(checks.check_summaries)
 
     def test_signatures(self) -> None:
-        """Its hook functions take arguments of the specification, without defaults."""
+        """The arguments of its hook functions are in the specification, without defaults."""
         self._apply(checks.check_signatures)
 
     def test_run_hooks(self) -> None:
@@ -84,5 +84,5 @@ class PluginSuite(Suite):
 
 @cache
 def _examined(plugin: str) -> checks.Examined:
-    """Examines a plugin once for all its tests, because that starts two processes."""
+    """Examines a plugin once for all its tests, because the examination starts two processes."""
     return checks.examine_plugin(plugin)

@@ -21,14 +21,14 @@ from estimator_testing._core import HEAVY_PACKAGES, import_target
 
 @dataclass(frozen=True, kw_only=True)
 class ProbeReport:
-    """The effects on a process of importing a plugin module and asking for its declarations.
+    """The effects of the import of a plugin module, and of a call for its declarations, on a process.
 
     Attributes:
-        heavy: heavy packages that it imported.
-        output: its printed output.
-        changes: its changes of the process, in words.
-        declared: its declarations, in its own order.
-        seconds: how long it took.
+        heavy: the heavy packages that it imported.
+        output: the text that it printed.
+        changes: the changes of the process, in words.
+        declared: the declarations, in their own order.
+        seconds: the duration in seconds.
     """
 
     heavy: list[str]
@@ -43,10 +43,10 @@ def probe(module: str, *, hash_seed: int = 0) -> ProbeReport:
 
     Args:
         module: the module that the entry point names.
-        hash_seed: seed of string hashes. Results that depend on the order of a set differ between two seeds.
+        hash_seed: the seed of string hashes. Results that depend on the order of a set differ between two seeds.
 
     Raises:
-        RuntimeError: the process failed; the message has its output.
+        RuntimeError: the process failed. The message has its output.
     """
     environment = {
         **os.environ,
@@ -61,7 +61,7 @@ def probe(module: str, *, hash_seed: int = 0) -> ProbeReport:
 
 
 def observe_import(module: str) -> ProbeReport:
-    """Imports a module in this process, which has imported no part of it yet, and reports the effects."""
+    """Imports a module in this process, which has imported no part of it yet, and returns the effects."""
     before = _process_state()
     loaded = HEAVY_PACKAGES & sys.modules.keys()
     buffer = io.StringIO()
@@ -87,7 +87,7 @@ def observe_import(module: str) -> ProbeReport:
 
 
 def _process_state() -> dict[str, Any]:
-    """The state that importing a module must not change."""
+    """Returns the state that the import of a module must not change."""
     return {
         "the environment": dict(os.environ),
         "the working directory": os.getcwd(),

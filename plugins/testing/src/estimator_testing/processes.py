@@ -1,4 +1,4 @@
-"""Processes of this machine that train together, for tests: without restarts, and with one text of all outputs."""
+"""Starts processes of this machine that train together, for tests: without restarts, with one text of all outputs."""
 
 from __future__ import annotations
 
@@ -22,18 +22,19 @@ def run_processes(
     """Runs a command as `count` processes that know each other, and waits for all of them.
 
     Args:
-        command: the command that each runs.
-        count: how many processes.
-        env: the environment; None: that of this process.
-        grace: seconds after the first failure until the others are killed.
-        timeout: seconds until all are killed.
+        command: the command of each process.
+        count: the number of processes.
+        env: the environment. None: that of this process.
+        grace: the seconds after the first failure until the others are killed.
+        timeout: the seconds until all are killed.
 
     Returns:
-        The text that they wrote, each line after the number of its process, and a status. The status is 0; 75 if a
-        signal or a status 75 ended them; else that of the process with the lowest number that failed otherwise.
+        The text that they wrote, each line after the number of its process, and a status. The status is 0 if all
+        succeed. It is 75 if a signal or a status 75 ended them. Otherwise it is that of the failed process with the
+        lowest number.
 
     Raises:
-        subprocess.TimeoutExpired: they took too long.
+        subprocess.TimeoutExpired: the timeout has expired.
 
     Example:
         >>> import sys
@@ -78,7 +79,7 @@ def run_processes(
 
 
 def _wait(children: Sequence[subprocess.Popen[str]], grace: float, deadline: float) -> tuple[list[int], bool]:
-    """The processes killed after a failure of another one, and whether the timeout expired."""
+    """Returns the processes killed after a failure of another one, and whether the timeout expired."""
     killed: list[int] = []
     kill_at = deadline
     while any(child.poll() is None for child in children):

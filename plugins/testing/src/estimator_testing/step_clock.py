@@ -1,4 +1,4 @@
-"""A clock that the steps of a driven run move, and nothing else."""
+"""A clock that only the steps of a driven run advance."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from unittest import mock
 
 
 class StepClock:
-    """Time that stands still between steps.
+    """A time that stands still between steps.
 
-    In `shown()`, `time.time`, `monotonic` and `perf_counter` show it, and `time.sleep` moves it. Other threads see the
-    same time, and their sleep is real: a thread that a test before this one left would move the clock of this one.
+    In `shown()`, `time.time`, `monotonic` and `perf_counter` show it, and `time.sleep` advances it. Other threads see
+    the same time, but their sleep is real, because a thread left by an earlier test would otherwise advance this clock.
 
     Args:
-        seconds_per_step: how far a step moves it.
-        monotonic: what `time.monotonic` shows at first; that of another process is unrelated.
-        now: what `time.time` shows at first.
+        seconds_per_step: the seconds by which a step advances it.
+        monotonic: the first value of `time.monotonic`. That of another process is unrelated.
+        now: the first value of `time.time`.
 
     Example:
         >>> clock = StepClock(seconds_per_step=2.0, monotonic=10.0)
@@ -33,20 +33,20 @@ class StepClock:
         self._monotonic, self._now, self._passed = monotonic, now, 0.0
 
     def tick(self, steps: int = 1) -> None:
-        """Lets the time of so many steps pass."""
+        """Advances the clock by the time of `steps` steps."""
         self._passed += steps * self._per_step
 
     def monotonic(self) -> float:
-        """What `time.monotonic` and `time.perf_counter` show."""
+        """Returns the value of `time.monotonic` and `time.perf_counter`."""
         return self._monotonic + self._passed
 
     def time(self) -> float:
-        """What `time.time` shows."""
+        """Returns the value of `time.time`."""
         return self._now + self._passed
 
     @contextlib.contextmanager
     def shown(self) -> Generator[None]:
-        """In the block, the functions of `time` show this clock."""
+        """Makes the functions of `time` show this clock in the block."""
         real_sleep, own = time.sleep, threading.get_ident()
 
         def sleep(seconds: float) -> None:

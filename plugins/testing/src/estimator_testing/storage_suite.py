@@ -44,19 +44,19 @@ ODD_NAMES = (
     "/".join(["n" * 99] * 9),
 )
 NO_KEYS = ("", "/", "/etc", "a//b", "a/", ".", "..", "../a", "a/../b", "a/./b", "a.", "a\\b", "a\nb", "\x00", "x" * 901)
-#: Larger than three parts of an upload to any store.
+#: A size in bytes that needs more than three parts in an upload to any store.
 STREAM = 3 * (8 << 20) + 1
 
 
 class StorageSuite(Suite):
     """Proves that a storage keeps its contract: a conditional write has one winner; nothing is partial, lost or leaked.
 
-    Subclass it and say where it may write, and how its root is removed.
+    Subclass it, and implement `location` and `remove_root`.
 
     Attributes:
-        opens: `module:name` of the function that opens a location; other processes import it too.
-        secrets: keys and passwords of the tests, which no text may show.
-        many: how many objects the test of lists writes: more than two pages of a store's lists hold.
+        opens: the `module:name` of the function that opens a location. Other processes import it too.
+        secrets: the keys and passwords of the tests, which no text may show.
+        many: the number of objects for the test of lists: more than two pages of a store's lists.
 
     Example:
         >>> class TestDirectory(StorageSuite):
@@ -75,7 +75,7 @@ class StorageSuite(Suite):
     many: ClassVar[int] = 2_500
 
     def location(self, folder: Path) -> str:
-        """A path or URL with nothing below it yet; the directory or bucket exists once it is opened."""
+        """Returns an empty path or URL. The directory or bucket exists once it is opened."""
         raise NotImplementedError(f"{type(self).__name__} must define location(self, folder)")
 
     def remove_root(self, location: str) -> None:
@@ -83,31 +83,31 @@ class StorageSuite(Suite):
         raise NotImplementedError(f"{type(self).__name__} must define remove_root(self, location)")
 
     def beside(self, location: str) -> Collection[str]:
-        """Names of everything else in the directory or bucket around the root."""
+        """Returns the names of everything else in the directory or bucket around the root."""
         raise NotImplementedError(f"{type(self).__name__} must define beside(self, location)")
 
     def server(self) -> tuple[str, int] | None:
-        """Host and port of its server; None if there is none."""
+        """Returns the host and port of its server, or None if there is none."""
         return None
 
     def open_through(self, location: str, address: str) -> Storage:
-        """The storage at a location, with its server at `address`, `host:port`."""
+        """Returns the storage at a location, with its server at `address`, `host:port`."""
         raise NotImplementedError(f"{type(self).__name__} must define open_through(self, location, address)")
 
     @pytest.fixture
     def where(self, tmp_path: Path) -> str:
-        """An empty location."""
+        """Returns an empty location."""
         return self.location(tmp_path)
 
     @pytest.fixture
     def storage(self, where: str) -> Iterator[Storage]:
-        """The storage there."""
+        """Yields the storage there."""
         storage = storage_writers.opened(self.opens, where)
         yield storage
         storage.close()
 
     def test_is_a_storage(self, storage: Storage) -> None:
-        """It has the methods of Storage and says where it is; a second close does nothing."""
+        """It has the methods of Storage and a URL. A second close does nothing."""
         assert isinstance(storage, Storage), f"{storage!r} lacks a method of Storage"
         assert storage.url
         assert list(storage.list("")) == [], "the location is not empty"
@@ -161,7 +161,7 @@ class StorageSuite(Suite):
             assert all(bytes(storage.get(f"races/{number}")) == b"%d" % pid for number in numbers)
 
     def test_a_lost_answer_is_never_a_wrong_one(self, where: str) -> None:
-        """A put_new whose answer is lost returns, or says that it does not know the result. Other calls recover."""
+        """A put_new whose answer is lost returns, or raises OutcomeUnknownError. Other calls recover."""
         server = self.server()
         if server is None:
             pytest.skip("it talks to no server")
@@ -241,7 +241,7 @@ class StorageSuite(Suite):
         assert [entry.key for entry in storage.list("")] == ["ab", "b/10", "b/1x/y"]
 
     def test_odd_names(self, storage: Storage) -> None:
-        """Names with spaces, signs or other scripts, and long names: each is a separate object under its own name."""
+        """Names with spaces, signs or other scripts, and long names, are separate objects under their own names."""
         for number, name in enumerate(ODD_NAMES):
             storage.put_new(name, b"%d" % number)
         assert [entry.key for entry in storage.list("")] == sorted(ODD_NAMES)
@@ -251,7 +251,9 @@ class StorageSuite(Suite):
         assert list(storage.list("")) == []
 
     def test_what_is_no_key_is_refused(self, where: str, storage: Storage) -> None:
-        """`..`, absolute keys and others that some store lacks are refused. Nothing is written beside the root."""
+        """`..`, absolute keys, and keys that some store does not support, are refused. Nothing is written beside the
+        root.
+        """
         before = set(self.beside(where))
         storage.put("a/b", b"")
         calls: list[Callable[[str], object]] = [
@@ -341,7 +343,7 @@ class StorageSuite(Suite):
         assert [entry.key for entry in storage.list("")] == ["a"]
 
     def test_a_removed_root_is_gone(self, where: str, storage: Storage) -> None:
-        """After the directory or bucket is removed, every call says so, and no call makes it again."""
+        """After the directory or bucket is removed, every call reports it, and no call creates it again."""
         storage.put("a", b"")
         self.remove_root(where)
         calls: list[Callable[[], object]] = [
@@ -375,7 +377,7 @@ class StorageSuite(Suite):
         assert list(storage.list("")) == []
 
     def test_nothing_secret_shows(self, where: str, caplog: pytest.LogCaptureFixture) -> None:
-        """Neither its repr, its url, its errors nor its log holds a key or a password."""
+        """Its repr, its url, its errors and its log do not contain a key or a password."""
         with caplog.at_level(logging.DEBUG):
             storage = storage_writers.opened(self.opens, where)
             storage.put_new("a", b"")
@@ -392,7 +394,7 @@ class StorageSuite(Suite):
 
     @contextlib.contextmanager
     def _children(self, where: str, work: Iterable[str]) -> Generator[list[subprocess.Popen[str]]]:
-        """Starts processes that begin together; they end with the block."""
+        """Starts processes that begin together, and ends them with the block."""
         children = [storage_writers.start(self.opens, where, what) for what in work]
         try:
             for child in children:
@@ -417,7 +419,7 @@ def _output(child: subprocess.Popen[str]) -> IO[str]:
 
 
 class _OfTheCallerError(Exception):
-    """An error that the caller's own iterator raises."""
+    """An error of the caller's own iterator."""
 
 
 def _wins(storage: Storage, key: str, writer: int) -> bool:
@@ -440,7 +442,7 @@ def _breaking(size: int) -> Iterator[bytes]:
 
 
 def _said(error: BaseException | None) -> Iterator[str]:
-    """The texts of an error and of its causes."""
+    """Yields the texts of an error and of its causes."""
     while error is not None:
         yield f"{error!r} {error}"
         error = error.__cause__ or error.__context__

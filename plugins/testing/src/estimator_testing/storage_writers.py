@@ -12,16 +12,16 @@ from collections.abc import Callable, Iterator
 
 from estimator_core.storage import ObjectExistsError, OutcomeUnknownError, Storage
 
-#: The number of objects that processes race for, and the size of the objects of `streams`.
+#: The number of objects that processes race to create, and the size in bytes of the objects of `streams`.
 RACES, STREAMED = 20, 3_000_000
 
 
 def opened(opens: str, location: str) -> Storage:
-    """The storage at a location.
+    """Returns the storage at a location.
 
     Args:
-        opens: `module:name` of the function that opens it.
-        location: a path or URL.
+        opens: the `module:name` of the function that opens it.
+        location: the path or URL.
     """
     module, _, name = opens.partition(":")
     return getattr(importlib.import_module(module), name)(location)
@@ -36,12 +36,12 @@ def start(opens: str, location: str, what: str) -> subprocess.Popen[str]:
 
 
 def content(number: int) -> bytes:
-    """The content that `singles` writes."""
+    """Returns the content that `singles` writes."""
     return b"%09d" % number * 20_000
 
 
 def streamed(number: int) -> Iterator[bytes]:
-    """The content that `streams` writes, in chunks."""
+    """Yields the content that `streams` writes, in chunks."""
     for _ in range(STREAMED // 10_000):
         yield b"%010d" % number * 1_000
 

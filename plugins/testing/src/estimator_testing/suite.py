@@ -14,12 +14,12 @@ _HOME = "estimator_testing"
 
 
 class Suite:
-    """Base of the conformance suites.
+    """The base of the conformance suites.
 
-    A subclass that replaces a test of a suite, itself or through a mixin, must say why with `overrides`.
+    A subclass that replaces a test of a suite, itself or through a mixin, must state the reason with `overrides`.
 
     Raises:
-        ArgumentError: a class replaces a suite's test without a reason; pytest reports it when it collects the class.
+        ArgumentError: a class replaces a suite's test without a reason. pytest reports it when it collects the class.
     """
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
@@ -34,7 +34,7 @@ class Suite:
 
 
 def overrides(reason: str) -> Callable[[_Function], _Function]:
-    """Marks a method that replaces a test of a suite, and says why.
+    """Marks a method that replaces a test of a suite, and states the reason.
 
     Args:
         reason: a sentence for the reader of the tests.

@@ -1,4 +1,4 @@
-"""Which arguments of a constructor a command line can write as text."""
+"""Decides which arguments of a constructor a command line can write as text."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ import typing
 from collections.abc import Callable, Mapping
 from typing import Any
 
-#: What an annotation of an argument names that can be written as text.
+#: The names in annotations of arguments that can be written as text.
 _TEXT = re.compile(
     r"\b(str|int|float|bool|complex|bytes|list|tuple|dict|set|frozenset|None|NoneType|Path|PathLike|PurePath|"
     r"(Mutable)?(Sequence|Mapping|Set)|AbstractSet|Collection|Container|Iterable|Reversible|Sized|Hashable|"
     r"Any|Literal|object)\b"
 )
-#: What a literal evaluates to.
+#: The types that a literal can have.
 _LITERALS = (str, int, float, bool, complex, bytes, list, tuple, dict, set)
 
 
 def needs_a_program(target: Callable[..., Any], parameter: inspect.Parameter) -> bool:
-    """Whether an argument has to be given and is annotated as something that has no literal.
+    """Returns whether an argument is required, and its annotation has no literal.
 
     Args:
-        target: whose argument it is: a class or a function. Names in its annotations are looked up where it is defined,
-            those that are imported for type checkers alone too.
+        target: the class or function with the argument. Names in its annotations are looked up where it is defined,
+            including names that are imported only for type checkers.
         parameter: the argument.
 
     Example:
@@ -44,13 +44,13 @@ def needs_a_program(target: Callable[..., Any], parameter: inspect.Parameter) ->
 
 
 def _names_of(target: Callable[..., Any]) -> Mapping[str, Any]:
-    """The names of the module that defines the constructor, which a class may inherit."""
+    """Returns the names of the module that defines the constructor, which a class may inherit."""
     function = inspect.unwrap(getattr(target, "__init__", target) if inspect.isclass(target) else target)
     return getattr(function, "__globals__", None) or vars(sys.modules[target.__module__])
 
 
 def _resolved(annotation: object, names: Mapping[str, Any]) -> object:
-    """What a text stands for; the text itself where a name of it cannot be found."""
+    """Returns the meaning of an annotation as text, or the text itself if a name in it is not found."""
     if not isinstance(annotation, str):
         return annotation
     with contextlib.suppress(Exception):
@@ -59,7 +59,7 @@ def _resolved(annotation: object, names: Mapping[str, Any]) -> object:
 
 
 def _only_for_checkers(annotation: str, names: Mapping[str, Any]) -> dict[str, Any]:
-    """The names of a text that its module imports for type checkers alone."""
+    """Returns the names of an annotation that its module imports only for type checkers."""
     wanted = {one.id for one in ast.walk(ast.parse(annotation, mode="eval")) if isinstance(one, ast.Name)} - set(names)
     found: dict[str, Any] = {}
     if wanted:
@@ -75,7 +75,7 @@ def _has_a_literal(annotation: object) -> bool:
     if isinstance(annotation, str):
         return not re.match(r"(\w+\.)*Callable\b", annotation) and _TEXT.search(annotation) is not None
     if (meant := getattr(annotation, "__supertype__", None) or getattr(annotation, "__value__", None)) is not None:
-        return _has_a_literal(meant)  # of NewType, and of `type NAME = ...`
+        return _has_a_literal(meant)  # NewType, and `type NAME = ...`
     origin, arguments = typing.get_origin(annotation), typing.get_args(annotation)
     if origin in (typing.Union, types.UnionType):
         return any(_has_a_literal(one) for one in arguments)
@@ -90,9 +90,9 @@ def _has_a_literal(annotation: object) -> bool:
 
 
 def _takes_a_literal(named: object) -> bool:
-    """Whether it is a class that a literal is an instance of, such as an abstract collection, or a TypedDict."""
-    if hasattr(named, "__required_keys__"):  # of `typing` and of `typing_extensions`
+    """Returns whether literals can be instances of a class, such as an abstract collection, or a TypedDict."""
+    if hasattr(named, "__required_keys__"):  # a TypedDict of `typing` or of `typing_extensions`
         return True
-    with contextlib.suppress(TypeError):  # a protocol that says nothing of instances
+    with contextlib.suppress(TypeError):  # a protocol without checks of instances
         return inspect.isclass(named) and any(issubclass(one, named) for one in _LITERALS)
     return False

@@ -1,4 +1,4 @@
-"""A model of two variables and its input: enough to test everything around a model."""
+"""A model of two variables and its input, which is enough to test everything around a model."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ def tiny_estimator(
     params: Any = None,
     **config: Any,
 ) -> Estimator:
-    """An Estimator of `y = slope * x + offset`, trained by plain gradient descent.
+    """Returns an Estimator of `y = slope * x + offset`, trained by plain gradient descent.
 
     Args:
         model_dir: the directory that it writes to.
         plugins: as in `Estimator`.
         host_transforms: as in `Estimator`.
         params: as in `Estimator`.
-        config: further arguments of `RunConfig`; the seed is 1 unless given.
+        config: the further arguments of `RunConfig`. Default seed: 1.
 
     Example:
         >>> import tempfile
@@ -61,7 +61,7 @@ def tiny_estimator(
 
 
 def tiny_model_fn(features: Mapping[str, Any], labels: Any, mode: str) -> EstimatorSpec:
-    """The model: `features["x"]` is float [batch, 1], labels are float [batch]."""
+    """Returns the spec of the model: `features["x"]` is float [batch, 1], labels are float [batch]."""
     y = features["x"][:, 0] * get_variable("slope", ()) + get_variable("offset", ())
     predictions = {"y": y}
     if mode == ModeKeys.PREDICT:
@@ -75,12 +75,12 @@ def tiny_model_fn(features: Mapping[str, Any], labels: Any, mode: str) -> Estima
 
 
 def tiny_input_fn(*, epochs: int | None = None, batch_size: int = 8) -> Callable[..., Any]:
-    """Forty examples with slope 3 and offset 1, shuffled with a fixed seed; endless unless `epochs` is given."""
+    """Returns an input_fn of forty examples with slope 3 and offset 1, in a fixed random order. Endless by default."""
     x = np.linspace(0, 1, 40, dtype=np.float32)[:, None]
     labels = SLOPE * x[:, 0] + OFFSET
     return numpy_input_fn({"x": x}, labels, batch_size=batch_size, num_epochs=epochs, shuffle=epochs is None, seed=1)
 
 
 def tiny_receiver_fn() -> ServingInputReceiver:
-    """The input that a client of the model sends: `x`, float32 [batch, 1]."""
+    """Returns the receiver of the model's input from a client: `x`, float32 [batch, 1]."""
     return build_raw_serving_input_receiver_fn({"x": Feature((None, 1), "float32")})()

@@ -1,4 +1,4 @@
-"""A process that is killed in the middle of a write to a file."""
+"""Simulates a process that is killed in the middle of a write to a file."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ _REAL_OPEN = io.open
 
 
 class Killed(BaseException):
-    """The process is killed here; no handler of errors sees it."""
+    """The simulated kill. Handlers of errors do not see it."""
 
 
 class TornWrites:
     """Tears one write to a file that `open` opened: half of it reaches the file, then the process is killed.
 
     Args:
-        folder: files below it count.
-        at: how many writes succeed before.
-        fault: what the write raises then; None: the process is killed.
+        folder: the folder of the files that count.
+        at: the number of writes that succeed before.
+        fault: the error that the write raises. None: the process is killed.
 
     Attributes:
-        torn: whether that write has been made.
+        torn: whether the torn write has been made.
 
     Example:
         >>> import tempfile
@@ -47,7 +47,7 @@ class TornWrites:
 
     @contextlib.contextmanager
     def until_torn(self) -> Generator[None]:
-        """In the block, writes are counted, until one has been torn."""
+        """Counts the writes in the block, until one has been torn."""
         if self.torn:
             yield
             return
@@ -55,12 +55,12 @@ class TornWrites:
             yield
 
     def leaving_alone(self, estimator: Any) -> Any:
-        """The estimator, whose own writes are not torn."""
+        """Returns the estimator, with writes that are not torn."""
         return _Paused(estimator, self)
 
     @contextlib.contextmanager
     def paused(self) -> Generator[None]:
-        """In the block, no write counts."""
+        """Suspends the count of writes in the block."""
         self._paused = True
         try:
             yield
@@ -77,7 +77,7 @@ class TornWrites:
         return not isinstance(file, int) and Path(os.fsdecode(file)).absolute().is_relative_to(self._folder)
 
     def cut(self, opened: Any, data: Any) -> Any:
-        """Writes, or writes half and kills."""
+        """Writes the data, or writes half of it and kills."""
         self._left -= 1
         if self._left >= 0 or self.torn:
             return opened.write(data)
@@ -94,7 +94,7 @@ class _Torn:
         self._opened, self._writes = opened, writes
 
     def write(self, data: Any) -> Any:
-        """Writes, unless it is torn."""
+        """Writes the data, unless the write is torn."""
         return self._writes.cut(self._opened, data)
 
     def __getattr__(self, name: str) -> Any:

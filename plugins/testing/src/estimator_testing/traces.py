@@ -1,4 +1,4 @@
-"""How often model_fn was traced within a block."""
+"""Counts how often model_fn was traced within a block."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 @contextmanager
 def counting_traces(estimator: Estimator) -> Generator[dict[str, int]]:
-    """Counts the traces of model_fn in the block, by mode and "discovery"; the counts are complete after the block.
+    """Counts the traces of model_fn in the block, by mode and "discovery". The counts are complete after the block.
 
     Example:
         >>> import tempfile

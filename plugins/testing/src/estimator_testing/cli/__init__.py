@@ -1,1 +1,1 @@
-"""The commands `estimator new-plugin` and `estimator plugins doctor`: each other file is one or a part of one."""
+"""The commands `estimator new-plugin` and `estimator plugins doctor`. Each other file is a command or a part of one."""

@@ -27,7 +27,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Looks for old forms in the plugin's sources, then examines the plugin as it is installed."""
+    """Searches the plugin's sources for old forms, then examines the plugin as it is installed."""
     with contextlib.redirect_stdout(sys.stderr) if args.json else contextlib.nullcontext():
         found = _examined(args)
     if args.json:
@@ -46,11 +46,11 @@ def _examined(args: argparse.Namespace) -> dict[str, Any]:
     for module, distribution in packages.values():
         found["old"] += show_old_forms(module, also, fix=args.fix)
         found["lacks"] += show_lacking(module, distribution, also, told=found["lacks"])
-        also = []  # once
+        also = []  # examined only once
     if found["old"] and args.fix:
         print("Rewritten as far as can be; run the doctor again without --fix.")
         return found
-    for one in map(examine, names):  # numbers and lists of all entry points together
+    for one in map(examine, names):  # the numbers and lists of all entry points are combined
         found |= {key: found[key] + value if key in found and key != "plugin" else value for key, value in one.items()}
     return found
 
@@ -60,8 +60,8 @@ def show_old_forms(module: str, also: list[Path], *, fix: bool) -> list[dict[str
 
     Args:
         module: the module of the plugin's entry point.
-        also: more files or folders.
-        fix: rewrite what can be rewritten, and print the diff.
+        also: the further files or folders.
+        fix: whether to rewrite the forms that can be rewritten, and print the diff.
     """
     found: list[dict[str, Any]] = []
     for path in source_files(module, also):
@@ -78,13 +78,13 @@ def show_old_forms(module: str, also: list[Path], *, fix: bool) -> list[dict[str
 
 
 def show_lacking(module: str, distribution: str | None, also: list[Path], *, told: Sequence[str] = ()) -> list[str]:
-    """Prints, and returns, the packages that a plugin needs since their names have left the core.
+    """Prints, and returns, the packages that a plugin needs because their names have left the core.
 
     Args:
         module: the module of the plugin's entry point.
-        distribution: the distribution of the plugin; None for a plugin without one.
-        also: more files or folders.
-        told: packages that are told already.
+        distribution: the distribution of the plugin, or None for a plugin without one.
+        also: the further files or folders.
+        told: the packages that were reported already.
     """
     missing = [] if distribution is None else lacking(distribution, source_files(module, also))
     missing = [one for one in missing if one not in told]
@@ -94,7 +94,7 @@ def show_lacking(module: str, distribution: str | None, also: list[Path], *, tol
 
 
 def examine(name: str) -> dict[str, Any]:
-    """Prints, and returns, what is known about a plugin and what is wrong with it.
+    """Prints, and returns, the facts and the faults of a plugin.
 
     Raises:
         ArgumentError: no such plugin is installed.
@@ -130,5 +130,5 @@ def _count(noun: str, number: int) -> str:
 
 
 def _suite(kind: Kind) -> str:
-    """Where the suite of a kind is. A kind of a plugin names the module, a kind of the core only the class."""
+    """Returns the place of the suite of a kind. A plugin's kind names the module, a kind of the core only the class."""
     return kind.suite if ":" in kind.suite else f"{kind.suite} of estimator_testing"

@@ -19,7 +19,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Writes the package and says what to do next."""
+    """Writes the package, and prints the next steps."""
     written = write_package(args.name, args.kind, args.dir)
     folder = args.dir / args.name
     for path in written:

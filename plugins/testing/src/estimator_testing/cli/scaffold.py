@@ -1,4 +1,4 @@
-"""A plugin package from templates: `templates/common` for every kind, `templates/<kind>` for the component."""
+"""Writes a plugin package from templates: `templates/common` for every kind, `templates/<kind>` for the component."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from estimator_core.plugins import Kind, PluginRecord, default_plugins
 from estimator_testing._core import core_version
 
 _TEMPLATES = resources.files("estimator_testing.cli") / "templates"
-#: The example of each kind: the ending of its name in code, a line for lists, requirements besides the core.
+#: The example of each kind: the ending of its name in code, a line for lists, and requirements besides the core.
 _EXAMPLES: Mapping[str, tuple[str, str, tuple[str, ...]]] = {
     "head": ("Head", "Regression with the Huber loss.", ("optax>=0.2.5",)),
     "hook": ("Hook", "Ends the training once the loss is low enough.", ()),
@@ -57,7 +57,7 @@ def write_package(name: str, kind: str, parent: Path) -> list[Path]:
         parent: an existing folder.
 
     Returns:
-        The files written.
+        The paths of the files.
 
     Raises:
         ArgumentError: the name cannot be used, the folder exists, or the kind or its scaffold does not exist.
@@ -89,7 +89,7 @@ def write_package(name: str, kind: str, parent: Path) -> list[Path]:
 
 
 def _templates_of(kind: str) -> Traversable:
-    """The folder of templates of a kind: ours, or in the package of the plugin that defines it."""
+    """Returns the folder of templates of a kind: that of this package, or of the plugin that defines the kind."""
     if kind in _EXAMPLES:
         return _TEMPLATES / kind
     package, _, folder = _defined(kind)[0].scaffold.partition(":")
@@ -97,7 +97,7 @@ def _templates_of(kind: str) -> Traversable:
 
 
 def _example(kind: str) -> tuple[str, str, tuple[str, ...]]:
-    """The entry of `_EXAMPLES`. A package with a component of a plugin's kind requires that plugin."""
+    """Returns the entry of `_EXAMPLES`. A package with a component of a plugin's kind requires that plugin."""
     if kind in _EXAMPLES:
         return _EXAMPLES[kind]
     record = _defined(kind)[1]
@@ -106,7 +106,7 @@ def _example(kind: str) -> tuple[str, str, tuple[str, ...]]:
 
 def _defined(kind: str) -> tuple[Kind, PluginRecord]:
     plugins = default_plugins()
-    plugins.names(kind)  # refuses a kind that nobody defines
+    plugins.names(kind)  # raises for an unknown kind
     found, record = next((one, record) for record in plugins.records() for one in record.kinds if one.name == kind)
     if not found.scaffold:
         raise ArgumentError(f"{record.label} defines the kind {kind!r} without a scaffold; see its documentation")
@@ -143,14 +143,14 @@ def _values(name: str, kind: str) -> dict[str, str]:
     return {**values, "usage": Template(usage.read_text(encoding="utf-8")).substitute(values)}
 
 
-#: What the suites of these kinds export with.
+#: The packages with which the suites of these kinds export.
 _EXPORTING: dict[str, tuple[str, ...]] = dict.fromkeys(
     ("exporter", "export_check", "format"), ("estimator-signatures",)
 )
 
 
 def _core_requirement() -> str:
-    """The requirement of the core: from this version, below the next minor one.
+    """Returns the requirement of the core: from this version, below the next minor one.
 
     Example:
         >>> _core_requirement()

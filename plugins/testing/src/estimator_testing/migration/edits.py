@@ -1,4 +1,4 @@
-"""Edits exact parts of a source text; everything between them stays unchanged."""
+"""Edits exact parts of a source text. Everything between them stays unchanged."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class Edit:
 
 
 class Source:
-    """A source text that knows the places of its syntax nodes.
+    """A source text and the places of its syntax nodes.
 
     Args:
         text: valid Python.
@@ -35,34 +35,34 @@ class Source:
             self._starts.append(self._starts[-1] + len(line))
 
     def segment(self, node: ast.expr | ast.stmt) -> str:
-        """The text of a node."""
+        """Returns the text of a node."""
         start, end = self.span(node)
         return self._bytes[start:end].decode()
 
     def span(self, node: ast.expr | ast.stmt | ast.alias | ast.arg) -> tuple[int, int]:
-        """Where a node begins and ends, in bytes."""
+        """Returns the start and the end of a node, in bytes."""
         start = self._starts[node.lineno - 1] + node.col_offset
         return start, self._starts[(node.end_lineno or node.lineno) - 1] + (node.end_col_offset or 0)
 
     def replace(self, node: ast.expr | ast.stmt | ast.alias, text: str) -> Edit:
-        """Replaces a node with a text."""
+        """Returns the edit that replaces a node with a text."""
         start, end = self.span(node)
         return Edit(start=start, end=end, text=text)
 
     def insert_line(self, line: int, text: str) -> Edit:
-        """Inserts a line of text before a line (from 1)."""
+        """Returns the edit that inserts a line of text before a line (from 1)."""
         at = self._starts[line - 1]
         return Edit(start=at, end=at, text=text + "\n")
 
     def remove_lines(self, first: int, last: int) -> Edit:
-        """Removes lines (from 1, both included) and the empty lines before them."""
+        """Returns the edit that removes lines (from 1, both included) and the empty lines before them."""
         lines = self._bytes.splitlines()
         while first > 1 and not lines[first - 2].strip():
             first -= 1
         return Edit(start=self._starts[first - 1], end=self._starts[last], text="")
 
     def apply(self, edits: Iterable[Edit]) -> str:
-        """The text with all edits made; equal edits are made once.
+        """Returns the text with all edits made. Equal edits are made once.
 
         Raises:
             ValueError: two edits change the same bytes.

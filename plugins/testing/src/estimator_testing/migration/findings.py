@@ -13,9 +13,9 @@ class Finding:
 
     Attributes:
         line: the line, from 1.
-        old: the old form, as the reader would recognise it.
-        new: the new form, or what to do.
-        edits: the edits that make the new form; none where it cannot be rewritten safely.
+        old: the old form, as the reader recognises it.
+        new: the new form, or the required action.
+        edits: the edits that make the new form. Empty if it cannot be rewritten safely.
     """
 
     line: int

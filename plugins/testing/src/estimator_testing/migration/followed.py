@@ -1,4 +1,4 @@
-"""Turns `values`, the old list of outputs that a hook wanted of every step, into calls of `run.follow`."""
+"""Turns `values`, the old list of outputs that a hook requested for every step, into calls of `run.follow`."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ NEW = 'run.follow("name") in begin, for each name'
 
 
 def values_findings(source: Source, cls: ast.ClassDef) -> Iterator[Finding]:
-    """The findings about `values` of a hook class."""
+    """Yields the findings about `values` of a hook class."""
     for one in members(cls, "values"):
         edits = _edits(source, cls, one) if isinstance(one, ast.FunctionDef) else ()
         yield Finding(line=one.lineno, old=f"{cls.name}.values", new=NEW if edits else f"{NEW}, by hand", edits=edits)
@@ -35,7 +35,7 @@ def _edits(source: Source, cls: ast.ClassDef, function: ast.FunctionDef) -> tupl
     if names == []:
         return ()
     if names is None:
-        # The loop read it after `after_create`, when all that it uses is known.
+        # The loop read it after `after_create`, when everything that it uses is known.
         return _in(
             source, cls, function, "after_create", [f"for name in {source.segment(value)}:", "    {run}.follow(name)"]
         )
@@ -43,7 +43,7 @@ def _edits(source: Source, cls: ast.ClassDef, function: ast.FunctionDef) -> tupl
 
 
 def _constants(source: Source, value: ast.expr) -> list[str] | None:
-    """The names, where they are written as literals."""
+    """Returns the names, if they are literals."""
     if not isinstance(value, ast.Tuple | ast.List):
         return None
     if not all(isinstance(one, ast.Constant) and isinstance(one.value, str) for one in value.elts):
@@ -54,7 +54,7 @@ def _constants(source: Source, value: ast.expr) -> list[str] | None:
 def _in(
     source: Source, cls: ast.ClassDef, function: ast.FunctionDef, method: str, lines: list[str]
 ) -> tuple[Edit, ...]:
-    """Inserts lines into a method of the class. A missing method is written in place of `function`."""
+    """Returns edits that insert lines into a method of the class. A missing method replaces `function`."""
     there = methods(cls, method)
     if there:
         into = _into(source, there[0], lines, at_end=method == "after_create") if len(there) == 1 else ()
@@ -69,7 +69,7 @@ def _in(
 
 
 def _into(source: Source, method: ast.FunctionDef, lines: list[str], *, at_end: bool) -> tuple[Edit, ...]:
-    """Inserts lines at the beginning or the end of an existing method."""
+    """Returns edits that insert lines at the beginning or the end of an existing method."""
     arguments = [one.arg for one in method.args.args]
     own = [one for one in method.body if not _is_docstring(one)]
     if len(arguments) != 2 or not own or own[0].lineno == method.lineno or (at_end and returns(method)):

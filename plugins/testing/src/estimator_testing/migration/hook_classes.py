@@ -1,4 +1,4 @@
-"""The hooks of a file: their classes, their members, and what the other modules need to know about them."""
+"""Finds the hooks of a file: their classes and members, for the other modules."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from estimator_testing.migration.edits import Edit, Source
 
 
 def hook_classes(tree: ast.Module) -> list[ast.ClassDef]:
-    """Classes with a base whose name ends with Hook, or whose base is such a class of this file."""
+    """Returns classes with a base whose name ends with Hook, or whose base is such a class of this file."""
     found: dict[str, ast.ClassDef] = {}
     for node in ast.walk(tree):
         if isinstance(node, ast.ClassDef):
@@ -19,7 +19,7 @@ def hook_classes(tree: ast.Module) -> list[ast.ClassDef]:
 
 
 def members(cls: ast.ClassDef, name: str) -> list[ast.stmt]:
-    """The statements of a class body that define a name."""
+    """Returns the statements of a class body that define a name."""
     return [
         one
         for one in cls.body
@@ -30,23 +30,23 @@ def members(cls: ast.ClassDef, name: str) -> list[ast.stmt]:
 
 
 def methods(cls: ast.ClassDef, name: str) -> list[ast.FunctionDef]:
-    """The functions of a class body with this name."""
+    """Returns the functions of a class body with this name."""
     return [one for one in members(cls, name) if isinstance(one, ast.FunctionDef)]
 
 
 def is_direct(cls: ast.ClassDef) -> bool:
-    """Whether a class derives from Hook itself, and from nothing else."""
+    """Returns whether a class derives only from Hook itself."""
     return [ast.unparse(base).rpartition(".")[2] for base in cls.bases] == ["Hook"]
 
 
 def only_return(function: ast.FunctionDef) -> ast.expr | None:
-    """The value of a function that does nothing but return it."""
+    """Returns the value of a function that only returns it."""
     body = function.body[1:] if ast.get_docstring(function) is not None else function.body
     return body[0].value if len(body) == 1 and isinstance(body[0], ast.Return) else None
 
 
 def returns(function: ast.FunctionDef) -> list[ast.Return]:
-    """The return statements of a function that are its own."""
+    """Returns the return statements of a function, without those of nested functions."""
     found: list[ast.Return] = []
     waiting: list[ast.AST] = list(function.body)
     while waiting:
@@ -59,19 +59,19 @@ def returns(function: ast.FunctionDef) -> list[ast.Return]:
 
 
 def removed(source: Source, statement: ast.stmt) -> Edit:
-    """Removes the lines of a statement."""
+    """Returns the edit that removes the lines of a statement."""
     return source.remove_lines(statement.lineno, statement.end_lineno or statement.lineno)
 
 
 def renamed(source: Source, function: ast.FunctionDef, name: str) -> Edit:
-    """Renames a method."""
+    """Returns the edit that renames a method."""
     start, _ = source.span(function)
     at = start + source.segment(function).index(function.name, len("def"))
     return Edit(start=at, end=at + len(function.name.encode()), text=name)
 
 
 def import_from_hooks(source: Source, name: str) -> tuple[Edit, ...]:
-    """Imports a name of `estimator_core.hooks`, if the file does not yet."""
+    """Returns the edits that import a name of `estimator_core.hooks`, if the file does not import it yet."""
     imports = [one for one in source.tree.body if isinstance(one, ast.Import | ast.ImportFrom)]
     ours = [one for one in imports if isinstance(one, ast.ImportFrom) and one.module == "estimator_core.hooks"]
     if any(alias.name == name for one in ours for alias in one.names):

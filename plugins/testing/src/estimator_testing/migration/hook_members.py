@@ -1,4 +1,4 @@
-"""Finds the former members of hooks, and own names of hooks that Hook now reserves."""
+"""Finds the former members of hooks, and names of hooks that Hook now reserves."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _NEW = {**wakes.NEW, "values": followed.NEW, "settle": _SETTLE}
 
 
 def hook_findings(source: Source) -> Iterator[Finding]:
-    """What must change in the hooks of a file."""
+    """Yields the required changes in the hooks of a file."""
     for cls in hook_classes(source.tree):
         yield from wakes.wake_findings(source, cls)
         yield from followed.values_findings(source, cls)
@@ -33,7 +33,7 @@ def _settle_findings(source: Source, cls: ast.ClassDef) -> Iterator[Finding]:
 
 
 def _after_step_edits(source: Source, cls: ast.ClassDef, function: ast.FunctionDef) -> tuple[Edit, ...]:
-    """Makes `settle` the `after_step` of a class that has none and decides itself when it is due."""
+    """Returns edits that make `settle` the `after_step` of a class that has none and decides itself when it is due."""
     arguments = function.args.args
     says_when = members(cls, "next_step") or members(cls, "comes_along")
     taken = [name for name in ("after_step", "before_step", "place") if members(cls, name)]
@@ -51,7 +51,7 @@ def _after_step_edits(source: Source, cls: ast.ClassDef, function: ast.FunctionD
 
 
 def _reserved_names(source: Source, cls: ast.ClassDef) -> Iterator[Finding]:
-    """Own methods of the class whose names are reserved for members of Hook."""
+    """Yields methods of the class whose names are reserved for members of Hook."""
     for one in cls.body:
         if not isinstance(one, ast.FunctionDef) or not one.name.startswith(RESERVED) or one.name in METHODS:
             continue
@@ -63,7 +63,7 @@ def _reserved_names(source: Source, cls: ast.ClassDef) -> Iterator[Finding]:
 
 
 def _renamed_everywhere(source: Source, cls: ast.ClassDef, function: ast.FunctionDef) -> tuple[Edit, ...]:
-    """Renames a method of one class to a private name, if only the class itself uses it."""
+    """Returns edits that give a method of one class a private name, if only the class itself uses it."""
     own = [one for one in ast.walk(cls) if isinstance(one, ast.Attribute) and one.attr == function.name]
     anywhere = [one for one in ast.walk(source.tree) if isinstance(one, ast.Attribute) and one.attr == function.name]
     of_self = all(isinstance(one.value, ast.Name) and one.value.id == "self" for one in own)
@@ -74,7 +74,7 @@ def _renamed_everywhere(source: Source, cls: ast.ClassDef, function: ast.Functio
 
 
 def _calls(cls: ast.ClassDef) -> Iterator[Finding]:
-    """Uses of the old members by the class itself."""
+    """Yields uses of the old members by the class itself."""
     for node in ast.walk(cls):
         if isinstance(node, ast.Attribute) and ast.unparse(node.value) in ("self", "super()"):
             own = node.attr in ("slack", "next_time", "comes_along", "settle")

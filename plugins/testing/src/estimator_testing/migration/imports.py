@@ -1,4 +1,4 @@
-"""Finds imports of paths that have moved, of private ones, and of names that are not public."""
+"""Finds imports of moved paths, of private ones, and of names that are not public."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _NO_PUBLIC_NAME = "no public module has it; ask for it, or do without"
 
 
 def import_findings(source: Source) -> Iterator[Finding]:
-    """What must change in the imports of a file and in its attribute access through modules of the core."""
+    """Yields the required changes in the imports of a file and in its attribute access through modules of the core."""
     faces = _faces(source.tree)
     for node in ast.walk(source.tree):
         if isinstance(node, ast.ImportFrom) and node.module and not node.level and is_core(node.module):
@@ -87,14 +87,14 @@ def _plain_import(source: Source, node: ast.Import) -> Iterator[Finding]:
 
 
 def _home_of_all(source: Source, alias: ast.alias, written: str) -> str | None:
-    """The one public module that has everything a file uses of a module; None if there is none."""
+    """Returns the one public module that has all names that a file uses of a module, or None."""
     names = [one.attr for one in ast.walk(source.tree) if _is_attribute_of(one, written)]
     homes = {new_module_of(alias.name, name) for name in names}
     return homes.pop() if len(homes) == 1 else None
 
 
 def _dotted_import(source: Source, alias: ast.alias) -> Finding:
-    """A finding for `import estimator_core.loop.run`, which the file uses by its whole path."""
+    """Returns a finding for `import estimator_core.loop.run`, which the file uses by its whole path."""
     uses = [(one, one.attr) for one in ast.walk(source.tree) if _is_attribute_of(one, alias.name)]
     homes = [new_module_of(alias.name, name) for _, name in uses]
     known = [home for home in homes if home is not None]
@@ -114,7 +114,7 @@ def _is_attribute_of(node: ast.AST, path: str) -> TypeGuard[ast.Attribute]:
 
 
 def _attribute(source: Source, node: ast.Attribute, faces: Mapping[str, str]) -> Iterator[Finding]:
-    """A finding for `ec.export.outputs.PredictOutput`: a path through a module that no longer has submodules."""
+    """Yields a finding for `ec.export.outputs.PredictOutput`: a path through a module without submodules."""
     below, face = node.value, node.value.value if isinstance(node.value, ast.Attribute) else None
     if not isinstance(below, ast.Attribute) or face is None or (module := faces.get(ast.unparse(face))) is None:
         return
@@ -125,7 +125,7 @@ def _attribute(source: Source, node: ast.Attribute, faces: Mapping[str, str]) ->
 
 
 def _faces(tree: ast.Module) -> dict[str, str]:
-    """The names that a file uses for the public modules of the core."""
+    """Returns the names that a file uses for the public modules of the core."""
     faces: dict[str, str] = {}
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):

@@ -1,4 +1,4 @@
-"""The old forms in one file, and its text with the new forms."""
+"""Finds the old forms in one file, and rewrites its text with the new forms."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ class Migrated:
     """A file, its old forms, and its text after the rewrite.
 
     Attributes:
-        path: the file.
-        findings: its old forms, by line.
-        before: its text.
-        after: its text with every old form rewritten that can be.
+        path: the path of the file.
+        findings: the old forms, by line.
+        before: the text before the rewrite.
+        after: the text after the rewrite of every old form that can be rewritten.
     """
 
     path: Path
@@ -32,13 +32,13 @@ class Migrated:
     after: str
 
     def diff(self) -> str:
-        """The change as a unified diff; empty if there is none."""
+        """Returns the change as a unified diff, or "" without a change."""
         lines = (self.before.splitlines(keepends=True), self.after.splitlines(keepends=True))
         return "".join(difflib.unified_diff(*lines, fromfile=str(self.path), tofile=str(self.path)))
 
 
 def migrate_file(path: Path) -> Migrated:
-    """Looks for old forms in a file; writes nothing.
+    """Searches a file for old forms. It writes nothing.
 
     Raises:
         EstimatorError: the file is not Python.
@@ -52,10 +52,10 @@ def migrate_file(path: Path) -> Migrated:
 
 
 def _migrated(text: str) -> tuple[list[Finding], str]:
-    """The old forms in a program, and the program with the new forms."""
+    """Returns the old forms in a program, and the program with the new forms."""
     source = Source(text)
     paths = [*import_findings(source), *text_findings(source, _migrated)]
     findings = [*paths, *hook_findings(source), *private_use_findings(source)]
-    # Paths come first, then hooks on the result: both may change the same import.
+    # Paths come first, then hooks on the result, because both may change the same import.
     moved = Source(source.apply(edit for one in paths for edit in one.edits))
     return findings, moved.apply(edit for one in hook_findings(moved) for edit in one.edits)

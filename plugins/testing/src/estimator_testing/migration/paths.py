@@ -1,4 +1,4 @@
-"""The new place of each old path of the core, and which names are public."""
+"""The new place of each old path of the core, and the public names."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from estimator_testing._core import MOVED
 
 CORE = "estimator_core"
 
-#: Modules of the core whose names are those of a package.
+#: Modules of the core that offer the names of a package.
 _FACES_OF_PACKAGES = ("estimator_core.learn_runner", "estimator_core.testing")
-#: Old module, with everything below it -> module of the package that holds its names now.
+#: The module of the package that now holds the names of an old module, and of everything below it.
 _LEFT: dict[str, str] = {
     "estimator_core.experiment": "estimator_experiment",
     "estimator_core.hparams": "estimator_experiment",
@@ -33,7 +33,7 @@ _LEFT: dict[str, str] = {
     "estimator_core.plan": "estimator_plan",
     "estimator_core.testing": "estimator_testing",
 }
-#: Name that a module of the core held -> module of the package that holds it now.
+#: The module of the package that now holds a name of a module of the core.
 _NAMES_LEFT: dict[str, str] = {
     "FixedLenFeature": "estimator_inputs",
     "FixedLenSequenceFeature": "estimator_inputs",
@@ -46,7 +46,7 @@ _NAMES_LEFT: dict[str, str] = {
     "init_from_checkpoint": "estimator_warm_start",
     "pandas_input_fn": "estimator_inputs",
 }
-#: Name of a module that has left the core, except for this one.
+#: The one name of a former module that stayed in the core.
 _STAYED: dict[str, str] = {
     "TracedStep": "estimator_core.lowering",
     "trace_step": "estimator_core.lowering",
@@ -55,14 +55,14 @@ _STAYED: dict[str, str] = {
 
 @cache
 def public_modules() -> frozenset[str]:
-    """The modules that are still in the core, and whose path has no part that begins with an underscore."""
+    """Returns the modules that are still in the core, and whose path has no part that begins with an underscore."""
     names = [f"{CORE}.{one.name}" for one in pkgutil.iter_modules(estimator_core.__path__) if one.name[0] != "_"]
     return frozenset({CORE, *(name for name in names if name not in _LEFT or name in _FACES_OF_PACKAGES)})
 
 
 @cache
 def public_names(module: str) -> frozenset[str]:
-    """The names that a public module of the core offers, including those from packages."""
+    """Returns the names that a public module of the core offers, including those from packages."""
     loaded = importlib.import_module(module)
     names = getattr(loaded, "__all__", None) or [name for name in dir(loaded) if not name.startswith("_")]
     faces = (f"{CORE}.{name}".rpartition(".") for name in MOVED)
@@ -70,7 +70,7 @@ def public_names(module: str) -> frozenset[str]:
 
 
 def has_name(module: str, name: str) -> bool:
-    """Whether a module of a package has a name; true if the package, or one that it needs, is missing."""
+    """Returns whether a module of a package has a name. True if the package, or one that it needs, is missing."""
     try:
         return name in dir(importlib.import_module(module))
     except ImportError as error:
@@ -78,24 +78,24 @@ def has_name(module: str, name: str) -> bool:
 
 
 def is_core(module: str) -> bool:
-    """Whether a path is of the core."""
+    """Returns whether a path belongs to the core."""
     return module == CORE or module.startswith(f"{CORE}.")
 
 
 def is_private(module: str) -> bool:
-    """Whether a path of the core has a part that begins with an underscore."""
+    """Returns whether a path of the core has a part that begins with an underscore."""
     return is_core(module) and any(part.startswith("_") for part in module.split("."))
 
 
 def is_public_import(module: str, name: str) -> bool:
-    """Whether `from module import name` is an import of a public name of the core."""
+    """Returns whether `from module import name` imports a public name of the core."""
     if module == CORE and f"{CORE}.{name}" in public_modules():
         return True
     return module in public_modules() and (name in public_names(module) or module in _FACES_OF_PACKAGES)
 
 
 def new_module_of(module: str, name: str) -> str | None:
-    """The public module that holds the name of `from module import name`; None if there is none.
+    """Returns the public module that holds the name of `from module import name`, or None.
 
     Example:
         >>> new_module_of("estimator_core.export.outputs", "PredictOutput")
@@ -117,7 +117,7 @@ def new_module_of(module: str, name: str) -> str | None:
 
 
 def public_of(module: str) -> str | None:
-    """The public module of the room that a path leads into. The path is below a face, or in a private room with one."""
+    """Returns the public module above a path, or None. The path is below it, or in a private room with one."""
     parts = [part.removeprefix("_") for part in module.split(".")]
     if parts[1:3] == ["loop", "builtin_hooks"]:
         return f"{CORE}.builtin_hooks"
@@ -126,7 +126,7 @@ def public_of(module: str) -> str | None:
 
 
 def whole_module(module: str) -> str | None:
-    """What to import in place of a whole old module; None if its names moved to several places."""
+    """Returns the module to import instead of a whole old module. None if its names moved to several places."""
     if module in _LEFT:
         return _LEFT[module]
     return public_of(module) if module == f"{CORE}.loop.builtin_hooks" else None

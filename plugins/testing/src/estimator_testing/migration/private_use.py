@@ -11,7 +11,7 @@ from estimator_testing.migration.paths import is_core
 
 
 def private_use_findings(source: Source) -> Iterator[Finding]:
-    """Findings of private attributes of objects imported from the core, made by it, or annotated with its types."""
+    """Yields private attributes of objects imported from the core, made by it, or annotated with its types."""
     ours = _names_of_core(source.tree)
     for node in ast.walk(source.tree):
         if not isinstance(node, ast.Attribute) or not node.attr.startswith("_") or node.attr.startswith("__"):
@@ -22,7 +22,7 @@ def private_use_findings(source: Source) -> Iterator[Finding]:
 
 
 def _names_of_core(tree: ast.Module) -> set[str]:
-    """Names in a file that refer to an object of the core."""
+    """Returns the names in a file that refer to an object of the core."""
     names: set[str] = set()
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
@@ -39,7 +39,7 @@ def _names_of_core(tree: ast.Module) -> set[str]:
 
 
 def _root(node: ast.expr) -> str | None:
-    """The name that a chain of attributes, calls and subscripts begins with."""
+    """Returns the name that a chain of attributes, calls and subscripts begins with."""
     while isinstance(node, ast.Attribute | ast.Call | ast.Subscript):
         node = node.func if isinstance(node, ast.Call) else node.value
     return node.id if isinstance(node, ast.Name) else None

@@ -1,4 +1,4 @@
-"""Which packages a plugin needs besides the core, and whether it requires them."""
+"""Finds the packages that a plugin needs besides the core, and those that it does not require yet."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ _HOUSE = {module.partition(".")[0]: distribution for module, distribution in (*M
 
 
 def lacking(distribution: str, files: Iterable[Path]) -> list[str]:
-    """Distributions that files need because of a name that left the core, and that the plugin does not require.
+    """Returns distributions that files need for names that left the core, but that the plugin does not require.
 
     Args:
         distribution: the distribution of the plugin.
-        files: its sources and its tests.
+        files: the sources and tests of the plugin.
     """
     required = {normalise(re.split(r"[^\w.-]", one)[0]) for one in metadata.requires(distribution) or ()}
     needed = {one for file in files for one in distributions_of(file.read_text(encoding="utf-8"))}
@@ -27,7 +27,7 @@ def lacking(distribution: str, files: Iterable[Path]) -> list[str]:
 
 
 def distributions_of(text: str) -> set[str]:
-    """The distributions that a program uses of those that left the core, by their own names or by their names in it.
+    """Returns the former parts of the core that a program uses, by their new names or by their old ones.
 
     Example:
         >>> sorted(
@@ -50,7 +50,7 @@ def distributions_of(text: str) -> set[str]:
 
 
 def _of_path(path: str) -> str:
-    """The distribution of a module or name; empty for names of the core and of other projects."""
+    """Returns the distribution of a module or name, or "" for names of the core and of other projects."""
     top, _, rest = path.partition(".")
     if top != CORE:
         return _HOUSE.get(top, "")

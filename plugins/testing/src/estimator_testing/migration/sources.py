@@ -8,11 +8,11 @@ from pathlib import Path
 
 
 def source_files(module: str, more: Iterable[Path] = ()) -> list[Path]:
-    """The Python files of the package that holds a module, found without importing it, and those below more folders.
+    """Returns the Python files of the package of a module, found without its import, and those below more folders.
 
     Args:
-        module: the module that the plugin's entry point names.
-        more: further files or folders, such as the tests of a checkout.
+        module: the name of the module that the plugin's entry point names.
+        more: the further files or folders, such as the tests of a checkout.
     """
     spec = importlib.util.find_spec(module.partition(".")[0])
     places = [] if spec is None else [Path(one) for one in spec.submodule_search_locations or [spec.origin or ""]]

@@ -12,17 +12,17 @@ from estimator_testing.migration.findings import Finding
 from estimator_testing.migration.paths import CORE, is_core, is_private, new_module_of
 from estimator_testing.migration.paths import public_modules as public
 
-#: The old forms in a program, and the program with the new forms.
+#: A function that returns the old forms in a program, and the program with the new forms.
 Migrate = Callable[[str], tuple[list[Finding], str]]
 _EXAMPLE = re.compile(rf"^(?P<prompt>[ ]*(?:>>>|\.\.\.)[ ]+)(?P<code>(?:from|import) {CORE}.*)$", re.MULTILINE)
 
 
 def text_findings(source: Source, migrate: Migrate) -> Iterator[Finding]:
-    """What must change in the texts of a file.
+    """Yields the required changes in the texts of a file.
 
     Args:
         source: the file.
-        migrate: finds and rewrites the old forms of a program inside a text.
+        migrate: the function that finds and rewrites the old forms of a program inside a text.
     """
     for node in ast.walk(source.tree):
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and CORE in node.value:
@@ -33,7 +33,7 @@ def text_findings(source: Source, migrate: Migrate) -> Iterator[Finding]:
 
 
 def _path(source: Source, node: ast.Constant, value: str) -> Iterator[Finding]:
-    """A finding for the path of a module or of an object in it, as in a component's target."""
+    """Yields a finding for the path of a module or of an object in it, as in a component's target."""
     module, _, name = value.replace(":", ".").rpartition(".")
     if not is_core(module) or not all(part.isidentifier() for part in value.replace(":", ".").split(".")):
         return
@@ -51,12 +51,12 @@ def _path(source: Source, node: ast.Constant, value: str) -> Iterator[Finding]:
 
 
 def _is_deep(value: str) -> bool:
-    """Whether a target is in a module below a public one."""
+    """Returns whether a target is in a module below a public one."""
     return ":" in value and value.partition(":")[0] not in public()
 
 
 def _programs(source: Source, node: ast.Constant, value: str, migrate: Migrate) -> Iterator[Finding]:
-    """Findings in a text that is Python, or that has examples in Python."""
+    """Yields findings in a text that is Python, or that has examples in Python."""
     flat = textwrap.dedent(value)
     margin = next((line[: len(line) - len(line.lstrip())] for line in value.splitlines() if line.strip()), "")
     try:
@@ -71,13 +71,13 @@ def _programs(source: Source, node: ast.Constant, value: str, migrate: Migrate) 
 
 
 def _examples(source: Source, node: ast.Constant, value: str, migrate: Migrate) -> Iterator[Finding]:
-    """Findings in imports in the examples of a docstring."""
+    """Yields findings in imports in the examples of a docstring."""
     found: list[Finding] = []
 
     def rewritten(match: re.Match[str]) -> str:
         try:
             findings, after = migrate(match["code"] + "\n")
-        except SyntaxError:  # the first of several lines of a statement
+        except SyntaxError:  # the first line of a longer statement
             return match[0]
         line = value.count("\n", 0, match.start())
         found.extend(Finding(line=one.line + line, old=one.old, new=one.new, edits=one.edits) for one in findings)
@@ -88,7 +88,7 @@ def _examples(source: Source, node: ast.Constant, value: str, migrate: Migrate) 
 
 
 def _all_at_once(source: Source, node: ast.Constant, findings: list[Finding], after: str | None) -> Iterator[Finding]:
-    """The findings inside a text. Those that can be rewritten carry the change of the whole text."""
+    """Yields the findings inside a text. Those that can be rewritten carry the change of the whole text."""
     edits = () if after is None else _written(source, node, after)
     for one in findings:
         new = one.new if edits or not one.fixable else f"{one.new}, by hand"
@@ -96,7 +96,7 @@ def _all_at_once(source: Source, node: ast.Constant, findings: list[Finding], af
 
 
 def _written(source: Source, node: ast.Constant, text: str) -> tuple[Edit, ...]:
-    """The edit that writes another text into the literal; none if the literal has escapes or several parts."""
+    """Returns the edit that replaces the text of a literal. None for a literal with escapes or several parts."""
     literal = source.segment(node)
     for quotes in ('"""', "'''", '"', "'"):
         if literal == f"{quotes}{node.value}{quotes}":

@@ -1,4 +1,4 @@
-"""Turns `slack`, `next_time` and `comes_along`, the old answers of a hook about its next call, into one `Wake`."""
+"""Turns `slack`, `next_time` and `comes_along`, the old members for a hook's next call, into one `Wake`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from estimator_testing.migration.hook_classes import (
     returns,
 )
 
-#: Old member -> field of Wake.
+#: The field of Wake for each old member.
 FIELDS = {"slack": "within", "next_time": "time", "comes_along": "joins"}
 NEW = {
     "slack": "next_step returns Wake(step=..., within=...)",
@@ -44,7 +44,7 @@ def wake_findings(source: Source, cls: ast.ClassDef) -> Iterator[Finding]:
 
 
 def _value(source: Source, cls: ast.ClassDef, statement: ast.stmt) -> str:
-    """The expression for a member inside `next_step`, with `{step}` for the step it asks for; empty: by hand."""
+    """Returns the expression for a member inside `next_step`, with `{step}` for the requested step. "": by hand."""
     if not isinstance(statement, ast.FunctionDef):
         constant = statement.value if isinstance(statement, ast.Assign | ast.AnnAssign) else None
         return "True" if isinstance(constant, ast.Constant) and constant.value is True else ""
@@ -55,12 +55,12 @@ def _value(source: Source, cls: ast.ClassDef, statement: ast.stmt) -> str:
     if value is not None and _means_the_same(value, names[1:]):
         return source.segment(value)
     private = f"_{statement.name}"
-    # It stays a method, under its own name. `slack(step)` was called with the step that is due.
+    # It stays a method with a private name. `slack(step)` was called with the step that is due.
     return "" if members(cls, private) else f"self.{private}({'{step}' if len(names) == 2 else ''})"
 
 
 def _means_the_same(value: ast.expr, parameters: list[str]) -> bool:
-    """Whether an expression uses no parameter and changes nothing."""
+    """Returns whether an expression uses no parameter and has no side effect."""
     used = {one.id for one in ast.walk(value) if isinstance(one, ast.Name)}
     return not used & set(parameters) and not any(isinstance(one, _CHANGING) for one in ast.walk(value))
 
@@ -69,14 +69,14 @@ _CHANGING = (ast.NamedExpr, ast.Await, ast.Yield, ast.YieldFrom, ast.Lambda)
 
 
 def _kept(source: Source, statement: ast.stmt, value: str) -> Edit:
-    """Removes the old member, or renames it to the private name that the answer calls."""
+    """Returns the edit that removes the old member, or renames it to the private name that `next_step` calls."""
     if isinstance(statement, ast.FunctionDef) and value.startswith(f"self._{statement.name}("):
         return renamed(source, statement, f"_{statement.name}")
     return removed(source, statement)
 
 
 def _answers(source: Source, cls: ast.ClassDef, fields: dict[str, str]) -> list[Edit]:
-    """Adds these fields to the answers of `next_step`; no edits if they cannot be written safely."""
+    """Returns edits that add these fields to the results of `next_step`, or none if they cannot be written safely."""
     steps = methods(cls, "next_step")
     if not steps and not members(cls, "next_step"):
         return _new_next_step(source, cls, fields)
@@ -104,9 +104,9 @@ def _answers(source: Source, cls: ast.ClassDef, fields: dict[str, str]) -> list[
 
 
 def _new_next_step(source: Source, cls: ast.ClassDef, fields: dict[str, str]) -> list[Edit]:
-    """Writes a `next_step` that adds these fields to the answer of the inherited one."""
+    """Returns edits that write a `next_step` which adds these fields to the result of the inherited one."""
     calls = [*methods(cls, "after_step"), *methods(cls, "before_step")]
-    if not is_direct(cls) or "within" in fields:  # without a step of its own, slack never counted
+    if not is_direct(cls) or "within" in fields:  # without a step of its own, slack had no effect
         return []
     typed = any(one.returns is not None for one in calls)
     head = "def next_step(self, step: int) -> Wake:" if typed else "def next_step(self, step):"

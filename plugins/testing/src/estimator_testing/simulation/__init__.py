@@ -1,6 +1,6 @@
-"""Deterministic simulation of faults: programs that share a storage, run under every fault, pair and triple of faults.
+"""Deterministic simulation of faults: programs that share a storage run under every fault, pair and triple of faults.
 
-`simulate` runs one schedule of a `Scenario`, `explore` many, and `shrink` makes a failing one small.
+`simulate` runs one schedule of a `Scenario`, `explore` runs many, and `shrink` reduces a failing one.
 """
 
 from estimator_testing.simulation.disk import Change, Event, Note

@@ -20,11 +20,11 @@ class Timed(Protocol):
     chance: random.Random
 
     def time(self) -> float:
-        """The time of its machine."""
+        """Returns the time of its machine."""
         ...
 
     def monotonic(self) -> float:
-        """A time that is never set back."""
+        """Returns a time that is never set back."""
         ...
 
     def sleep(self, seconds: float) -> None:
@@ -41,7 +41,7 @@ _here = _Here()
 
 @contextlib.contextmanager
 def acting_as(process: Timed) -> Generator[None]:
-    """Within the block, this thread is a simulated process."""
+    """Makes this thread a simulated process within the block."""
     before, _here.process = _here.process, process
     try:
         yield
@@ -51,7 +51,7 @@ def acting_as(process: Timed) -> Generator[None]:
 
 @contextlib.contextmanager
 def virtual_time() -> Generator[None]:
-    """In the block, `time.time`, `monotonic`, `sleep` and `uuid.uuid4` are virtual in threads that act as a process."""
+    """Makes `time.time`, `monotonic`, `sleep` and `uuid.uuid4` virtual in the block, in threads of processes."""
     with (
         mock.patch.object(time, "time", _time),
         mock.patch.object(time, "monotonic", _monotonic),

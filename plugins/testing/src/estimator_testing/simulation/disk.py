@@ -9,7 +9,7 @@ from typing import NamedTuple, TypeAlias
 from estimator_core.storage import Entry, ObjectExistsError, ObjectMissingError, StorageGoneError
 
 URL = "virtual://model_dir"
-#: A stale list shows the objects before this many changes.
+#: The number of changes that a stale list does not show yet.
 _STALE = 10
 
 
@@ -17,12 +17,12 @@ class Change(NamedTuple):
     """A change of an object.
 
     Attributes:
-        time: by the clock of the storage.
+        time: the time by the clock of the storage.
         process: the process that made it.
-        life: the life of the process, from 0.
-        call: put_new, put, put_stream, delete, or removed for the whole root.
+        life: the number of the life of the process, from 0.
+        call: the name of the call: put_new, put, put_stream, delete, or removed for the whole root.
         key: the key of the object.
-        data: its new content; None for a removed object.
+        data: the new content, or None for a removed object.
     """
 
     time: float
@@ -37,9 +37,9 @@ class Note(NamedTuple):
     """An action or an observation that a process reports.
 
     Attributes:
-        time: by the clock of the storage.
+        time: the time by the clock of the storage.
         process: the process that reports it.
-        life: the life of the process.
+        life: the number of the life of the process.
         what: the name of the event.
         about: the data of the event.
     """
@@ -51,15 +51,15 @@ class Note(NamedTuple):
     about: object
 
 
-#: A change that a simulated run makes on its disk, or a note about itself.
+#: A change that a simulated run makes on its disk, or a note of the run.
 Event: TypeAlias = Change | Note
 
 
 class Disk:
-    """Objects, the clock that stamps them, and the events so far.
+    """The objects, the clock that stamps them, and the events so far.
 
     Args:
-        durable: the calls after which power can fail without loss.
+        durable: the calls that survive a loss of power.
     """
 
     def __init__(self, durable: frozenset[str]) -> None:
@@ -68,10 +68,10 @@ class Disk:
         self.gone = False
         self._durable = durable
         self._objects: dict[str, tuple[bytes, float]] = {}
-        self._flushed: dict[str, tuple[bytes, float] | None] = {}  # objects that a power loss would change
+        self._flushed: dict[str, tuple[bytes, float] | None] = {}  # previous contents
 
     def write(self, who: tuple[str, int], call: str, key: str, data: bytes) -> None:
-        """Carries out put_new, put or put_stream."""
+        """Executes put_new, put or put_stream."""
         self._require_root()
         if call == "put_new" and key in self._objects:
             raise ObjectExistsError(f"{URL}: {key} exists already.")
@@ -84,18 +84,18 @@ class Disk:
             self._change(who, "delete", key, None)
 
     def read(self, key: str) -> bytes:
-        """The bytes of an object."""
+        """Returns the bytes of an object."""
         self._require_root()
         if key not in self._objects:
             raise ObjectMissingError(f"{URL}: there is no {key}.")
         return self._objects[key][0]
 
     def holds(self, key: str) -> bool:
-        """Whether there is an object."""
+        """Returns whether an object exists."""
         return key in self._objects
 
     def list(self, prefix: str, *, stale: bool = False) -> Iterator[Entry]:
-        """The objects below a prefix; if `stale`, as they were some changes ago."""
+        """Yields the objects below a prefix. If `stale`, as they were some changes ago."""
         self._require_root()
         begin = f"{prefix}/" if prefix else ""
         objects = self._older() if stale else self._objects
@@ -110,7 +110,7 @@ class Disk:
         self.gone = True
 
     def make_root(self) -> None:
-        """Makes an empty root in place of a removed one."""
+        """Creates an empty root after one was removed."""
         self.gone = False
 
     def lose_power(self, chance: random.Random) -> None:
@@ -137,7 +137,7 @@ class Disk:
         self.events.append(Change(self.clock, *who, call, key, data))
 
     def _older(self) -> dict[str, tuple[bytes, float]]:
-        """The objects as they were some changes ago."""
+        """Returns the objects as they were some changes ago."""
         objects: dict[str, tuple[bytes, float]] = {}
         for event in [event for event in self.events if isinstance(event, Change)][:-_STALE]:
             if event.data is not None:

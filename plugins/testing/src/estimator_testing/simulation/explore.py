@@ -1,4 +1,4 @@
-"""Runs many schedules: every fault, every pair, or a number drawn from a seed. Makes a failing schedule small."""
+"""Runs many schedules: every fault, every pair, or a number drawn from a seed. Reduces a failing schedule."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from estimator_testing.simulation.faults import KINDS, WITHIN_CONTRACT, Fault
 from estimator_testing.simulation.simulate import Outcome, Scenario, simulate
 
-#: A schedule from a seed begins with up to this many points at which a process lets the others run.
+#: The largest number of points at the start of a random schedule at which a process lets the others run.
 _TURNS = 12
-#: This many first faults, and this many second faults for each of them, are tried before turns are drawn again.
+#: The number of first faults, and of second faults for each of them, that are tried before turns are drawn again.
 _BRANCHES = 8
 
 
@@ -21,11 +21,11 @@ class Report:
     """The result of an exploration.
 
     Args:
-        schedules: how many were run with the requested number of faults.
+        schedules: the number of schedules with the requested number of faults.
         kinds: the kinds of faults that took part.
-        seconds: the duration.
-        seed: the seed of the schedules; None for a systematic exploration.
-        failure: the first schedule with a violation, made as small as possible; None if there is none.
+        seconds: the duration in seconds.
+        seed: the seed of the schedules, or None for a systematic exploration.
+        failure: the first schedule with a violation, made as small as possible, or None.
     """
 
     schedules: int
@@ -51,17 +51,17 @@ def explore(
 ) -> Report:
     """Runs schedules of a scenario until one has a violation.
 
-    A second fault comes after the first one, in the calls that the processes make because of it: it hits the recovery.
+    A second fault comes after the first one, in the calls that follow from it, so that it affects the recovery.
 
     Args:
-        scenario: the processes that run, and what must be true of them.
-        faults: how many faults a schedule has.
-        schedules: the largest number to run; None: all (systematic), which suits small scenarios.
-        seed: the seed of random schedules and of the turns of processes; None: in order, from the first.
+        scenario: the processes, and the check of the result.
+        faults: the number of faults of a schedule.
+        schedules: the largest number to run. None: all (systematic), which suits small scenarios.
+        seed: the seed of random schedules and of the turns of processes. None: in order, from the first.
         kinds: the kinds of faults.
 
     Raises:
-        ValueError: a seed without a number of schedules.
+        ValueError: a seed was passed without a number of schedules.
 
     Example:
         >>> def count(process):
@@ -112,12 +112,12 @@ def shrink(scenario: Scenario, failure: Outcome) -> Outcome:
 
 
 def _systematic(scenario: Scenario, faults: int, kinds: Sequence[str]) -> Iterator[tuple[Outcome, bool]]:
-    """Yields every schedule, and whether it has all its faults. Those with fewer faults come on the way."""
+    """Yields every schedule, and whether it has all its faults. Schedules with fewer faults come in between."""
     yield from _deeper(scenario, simulate(scenario), kinds, depth=0, faults=faults, choose=lambda possible: possible)
 
 
 def _drawn(scenario: Scenario, faults: int, kinds: Sequence[str], seed: int) -> Iterator[tuple[Outcome, bool]]:
-    """Yields schedules without end."""
+    """Yields random schedules without end."""
     chance = random.Random(seed)
     plain = simulate(scenario)
 
@@ -148,7 +148,7 @@ def _deeper(
 
 
 def _possible(outcome: Outcome, kinds: Sequence[str], last: Fault | None) -> list[Fault]:
-    """Every fault that can happen in a schedule after its last one."""
+    """Returns every fault that can happen in a schedule after its last one."""
     where = [(call.process, call.number) for call in outcome.calls]
     begin = 0 if last is None else where.index((last.process, last.call)) + 1
     return [
@@ -160,6 +160,6 @@ def _possible(outcome: Outcome, kinds: Sequence[str], last: Fault | None) -> lis
 
 
 def _turns(plain: Outcome, chance: random.Random) -> tuple[Fault, ...]:
-    """Points at which processes let the others run, so that their calls mix."""
+    """Returns points at which processes let the others run, so that their calls mix."""
     points = chance.sample(plain.calls, k=min(chance.randint(0, _TURNS), len(plain.calls)))
     return tuple(Fault("turn", point.process, point.number) for point in points)

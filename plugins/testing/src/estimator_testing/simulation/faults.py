@@ -1,18 +1,18 @@
-"""What can go wrong at a call of a storage, and at which calls."""
+"""The faults that can happen at a call of a storage, and the calls at which they can happen."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-#: Calls that change something.
+#: The calls that change something.
 CHANGES = ("put_new", "put", "put_stream", "delete")
 CALLS = (*CHANGES, "get", "get_ranges", "list", "now")
-#: A late request arrives after this many further calls of all processes.
+#: The number of further calls of all processes after which a late request arrives.
 LATE = 4
-#: How long a process is frozen, in seconds. Meanwhile the others make a whole run, or outlast every lease.
+#: The seconds for which a process is frozen. In this time the others make a whole run, or outlast every lease.
 FROZEN, FROZEN_LONG = 90.0, 100_000.0
-#: How long a throttled call takes.
+#: The duration of a throttled call, in seconds.
 THROTTLED = 120.0
 
 
@@ -21,7 +21,7 @@ class Fault:
     """A fault at a call of a process.
 
     Args:
-        kind: one of `KINDS`.
+        kind: the kind, one of `KINDS`.
         process: the name of a process of the scenario.
         call: the number of its call to a storage, from 1, over all its lives.
     """
@@ -31,7 +31,7 @@ class Fault:
     call: int
 
 
-#: What each kind does, and the calls where it makes a difference.
+#: The effect of each kind, and the calls at which it makes a difference.
 KINDS: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "answer_lost": ("carried out, and the caller does not learn it", CHANGES),
     "request_lost": ("not carried out, and the caller does not learn it", CHANGES),
@@ -54,9 +54,9 @@ KINDS: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "replaced": ("the root is removed before the call, and a stranger begins another model_dir there", CALLS),
     "stale_list": ("the list is that of ten changes ago: no storage may do that", ("list",)),
 }
-#: Faults that no storage may show.
+#: Faults that a correct storage never has.
 OUTSIDE_CONTRACT = ("stale_list",)
-#: Things that people do to a directory in use.
+#: Actions of users on a directory in use.
 BY_HAND = ("removed", "replaced")
 #: Faults that programs can meet on any storage that keeps the contract.
 WITHIN_CONTRACT = tuple(kind for kind in KINDS if kind not in (*OUTSIDE_CONTRACT, *BY_HAND))

@@ -1,4 +1,4 @@
-"""Which reader holds which checkpoint at a moment, according to the existing leases."""
+"""Records which reader holds which checkpoint at a moment, according to the existing leases."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from estimator_testing.simulation.disk import Change
 
 
 class Holds:
-    """Follows leases. An expired lease does not become valid again: its reader was too late.
+    """Follows leases. An expired lease does not become valid again, because its reader was too late.
 
     Args:
-        lease_seconds: how long a lease is valid.
+        lease_seconds: the seconds for which a lease is valid.
     """
 
     def __init__(self, lease_seconds: float) -> None:
@@ -33,9 +33,9 @@ class Holds:
         self._held.add((who, place))
 
     def holds(self, who: tuple[str, int], place: str, time: float) -> bool:
-        """Whether the lease of the reader is valid."""
+        """Returns whether the lease of the reader is valid."""
         return (who, place) in self._held and time < self._ends.get(who, {}).get(place, 0.0)
 
     def holders(self, place: str, time: float) -> list[str]:
-        """Names of the readers with valid leases."""
+        """Returns the names of the readers with valid leases."""
         return sorted(who[0] for who, held in self._held if held == place and self.holds(who, place, time))

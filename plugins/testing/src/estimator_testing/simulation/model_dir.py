@@ -28,9 +28,9 @@ from estimator_testing.simulation.obligations import Published, check_model_dir
 from estimator_testing.simulation.process import Process
 from estimator_testing.simulation.simulate import DURABLE, Evidence, Scenario
 
-#: A lease of the scenario is valid for this time. A throttled call or a frozen process outlasts it.
+#: The seconds for which a lease of the scenario is valid. A throttled call or a frozen process takes longer.
 LEASE = 60.0
-#: A reader takes this time for each part, and renews its lease after it.
+#: The seconds that a reader takes for each part, after which it renews its lease.
 _READ_SECONDS = 50.0
 _PARTS, _READS = 2, 2
 
@@ -44,15 +44,15 @@ def model_dir_scenario(
     keep: int = 1,
     durable: frozenset[str] = DURABLE,
 ) -> Scenario:
-    """Runs of one model_dir at the same time, with the real journal. The nine obligations of a journal are the check.
+    """Returns the scenario of runs that share a model_dir, with the real journal. It checks its nine obligations.
 
     Args:
-        writers: how many runs want to be the writer.
-        saves: how many checkpoints each of them saves.
-        readers: how many processes read the newest checkpoint under a lease.
-        observers: how many processes record an evaluation in addition to the writer.
-        keep: how many checkpoints are kept.
-        durable: as in `Scenario`.
+        writers: the number of runs that try to be the writer.
+        saves: the number of checkpoints that each of them saves.
+        readers: the number of processes that read the newest checkpoint under a lease.
+        observers: the number of processes that record an evaluation in addition to the writer.
+        keep: the number of checkpoints that are kept.
+        durable: the durable calls, as in `Scenario`.
 
     Example:
         >>> from estimator_testing.simulation import Fault, simulate
@@ -70,7 +70,7 @@ def model_dir_scenario(
 
 
 def _noting_faults(program: Callable[[Process], None]) -> Callable[[Process], None]:
-    """Two runs of a replaced model_dir may meet in the remains of the old one. That is not damage."""
+    """Records a `JournalError` as a note, because runs of a replaced model_dir may meet in its remains."""
 
     def noting(process: Process) -> None:
         try:
@@ -150,7 +150,7 @@ def _observe(process: Process) -> None:
 
 
 def _check(evidence: Evidence) -> list[str]:
-    """Checks the obligations on what happened, and then those on what the next run leaves."""
+    """Checks the obligations on the events, and then on the result of the next run."""
     found = check_model_dir(evidence, lease_seconds=LEASE)
     if evidence.removed or found:
         return found
@@ -159,7 +159,7 @@ def _check(evidence: Evidence) -> list[str]:
     journal = take_over(storage, "the next run", _newest_step)
     collect(storage, journal, lease_seconds=LEASE)
     kept = {saved.place for saved in journal.lineage.saved.values()}
-    folders = ("leases", f"data/{journal.lineage.identity}")  # nobody removes the remains of a replaced model_dir
+    folders = ("leases", f"data/{journal.lineage.identity}")  # the remains of a replaced model_dir stay
     left = {entry.key.rpartition("/")[0] for folder in folders for entry in storage.list(folder)}
     if left != kept:
         found.append(f"The next run keeps {sorted(kept)}, and there are {sorted(left)}.")

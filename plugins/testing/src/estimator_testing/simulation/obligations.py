@@ -33,7 +33,7 @@ _NOBODY = ("", 0)
 
 @dataclass(frozen=True, kw_only=True)
 class Published:
-    """The answer to a program that published a record. The program notes `published` with it.
+    """The result of a publish call that a program notes as `published`.
 
     Args:
         number: the number of the record.
@@ -47,15 +47,15 @@ class Published:
 
 
 def check_model_dir(evidence: Evidence, *, lease_seconds: float) -> list[str]:
-    """A sentence for each violated obligation.
+    """Returns a sentence for each violated obligation.
 
-    Programs note `wants` with a tuple of entries before they publish them, and `published` with a `Published`. They
-    note `leased` with a place. When they read under a lease, they note `found nothing` and `read something else` with
-    a place, and `damaged` with the message of a `JournalError`.
+    Programs note `wants` with a tuple of entries before they publish the entries, and `published` with a `Published`.
+    They note `leased` with a place. When they read under a lease, they note `found nothing` and `read something else`
+    with a place, and `damaged` with the message of a `JournalError`.
 
     Args:
         evidence: the evidence of a schedule.
-        lease_seconds: how long a lease is valid.
+        lease_seconds: the seconds for which a lease is valid.
     """
     audit = _Audit(lease_seconds)
     for event in evidence.events:
@@ -79,8 +79,8 @@ class _Audit:
         self._disk = Disk(DURABLE)
         self._lineage = Lineage()
         self._records: list[tuple[Entry, ...]] = []
-        self._strangers = {*self._takers, *self._publishing}  # they work in another model_dir, not in this one
-        self._older = set(self._begun)  # they may have read the other one
+        self._strangers = {*self._takers, *self._publishing}  # they work in another model_dir
+        self._older = set(self._begun)  # they may have read the replaced one
         self._takers = {}
         self._there: Counter[str] = Counter()
         self._dead: set[str] = set()
@@ -101,7 +101,7 @@ class _Audit:
                 self._changed(event)
 
     def at_the_end(self) -> list[str]:
-        """The violations in the final state."""
+        """Returns the violations in the final state."""
         return [*self._journal_faults(), *self._snapshot_faults()]
 
     def _said(self, note: Note) -> None:
@@ -135,7 +135,7 @@ class _Audit:
         folder = change.key.partition("/")[0]
         if folder == "leases":
             self._holds.follow(change)
-        ours = change.key.startswith(f"{folder}/{self._lineage.identity}/")  # not in one that was replaced
+        ours = change.key.startswith(f"{folder}/{self._lineage.identity}/")  # of the current one
         if folder == "data" and ours and change.data is None and change.call == "delete":
             self._removed_data(change)
         if folder == "journal" and self._disk.holds(change.key):
@@ -202,13 +202,13 @@ class _Audit:
         return found
 
     def _compare(self, key: str, data: bytes) -> None:
-        """Checks a snapshot: it is a function of the records before it, so it can be made again, byte for byte."""
+        """Checks a snapshot. It is a function of the records before it, so it can be made again, byte for byte."""
         same = Disk(DURABLE)
         if key == key_of_snapshot(self._lineage):
             write_snapshot(_plain(same), self._lineage)
             if same.read(key) != data:
                 self._accuse(7, f"{key} is not what the records come to")
-        else:  # more records have appeared since: both get them
+        else:  # more records have appeared since, so they are added to both
             self._overtaken.append(key)
 
     def _snapshot_faults(self) -> list[str]:
@@ -237,7 +237,7 @@ class _Audit:
 
 
 def _is_of_the_journal(entries: Sequence[Entry]) -> bool:
-    """Whether the journal's own code recorded this, without a request of a program."""
+    """Returns whether the journal itself recorded this, without a request of a program."""
     return all(isinstance(entry, Took | Removed) for entry in entries)
 
 

@@ -16,7 +16,7 @@ _Answer = TypeVar("_Answer")
 
 
 class ProcessKilledError(BaseException):
-    """The process is killed. None of its code may continue, so this is not an Exception."""
+    """The process is killed. This is not an Exception, because its code must not continue."""
 
 
 class World(Protocol):
@@ -25,7 +25,7 @@ class World(Protocol):
     disk: Disk
 
     def call(self, process: Process, call: str, key: str, perform: Callable[[bool], _Answer]) -> _Answer:
-        """Carries out a call of the process, with the faults that are due."""
+        """Executes a call of the process, with the faults that are due."""
         ...
 
     def sleep(self, process: Process, seconds: float) -> None:
@@ -37,9 +37,9 @@ class Process:
     """A process of a scenario.
 
     Attributes:
-        name: its name in the scenario.
-        life: how often it was started again, from 0.
-        chance: the only random numbers that a replay repeats.
+        name: the name in the scenario.
+        life: the number of restarts so far.
+        chance: the random generator of the process. Only its numbers are the same in a replay.
         storage: the virtual storage, with the same objects for all processes.
     """
 
@@ -70,11 +70,11 @@ class Process:
         self._world.disk.events.append(Note(self._world.disk.clock, self.name, self.life, what, about))
 
     def time(self) -> float:
-        """The time of its machine."""
+        """Returns the time of its machine."""
         return self._world.disk.clock - self.set_back
 
     def monotonic(self) -> float:
-        """A time that is never set back."""
+        """Returns a time that is never set back."""
         return self._world.disk.clock
 
     def sleep(self, seconds: float) -> None:

@@ -1,4 +1,4 @@
-"""Runs one schedule: the processes of a scenario together, with given faults, and then a check of the result."""
+"""Runs one schedule: the processes of a scenario together, with faults, and then a check of the result."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ class Evidence:
     """The result of a schedule, for `Scenario.check`.
 
     Attributes:
-        storage: the storage as any reader now sees it, without further faults.
+        storage: the storage as a reader sees it, without further faults.
         events: every change and every note of a process, in order.
-        ends: how each life of each process ended.
+        ends: the end of each life of each process.
     """
 
     def __init__(self, disk: Disk, storage: Storage, ends: Sequence[End]) -> None:
@@ -36,7 +36,7 @@ class Evidence:
 
     @property
     def removed(self) -> bool:
-        """Whether the root is not there."""
+        """Whether the root was removed."""
         return self._disk.gone
 
     def pass_time(self, seconds: float) -> None:
@@ -46,18 +46,18 @@ class Evidence:
 
 @dataclass(frozen=True, kw_only=True)
 class Scenario:
-    """Processes that use one storage, and what must be true whatever happens to them.
+    """Processes that use one storage, and the condition that must hold whatever happens to them.
 
-    A program gets its `Process` and uses `process.storage` for all data that must survive it: a killed process is
-    started again with nothing in memory. Programs run in threads of their own, one at a time, and start no threads.
+    A program gets its `Process` and uses `process.storage` for all data that must survive it, because a killed process
+    is restarted with nothing in memory. Programs run in separate threads, one at a time, and start no threads.
     `time.time`, `time.sleep` and `uuid.uuid4` are virtual there.
 
     Args:
         programs: the programs by name of the process, in the order of their first turns.
-        check: returns a sentence for each violation; called after all processes ended.
-        lives: how often a process is started at most: it starts again after a kill or a failure of the storage.
-        stranger: begins another model_dir where the fault `replaced` removed everything.
-        durable: calls of the storage after which power can fail without loss; default: what the contract promises.
+        check: the function that returns a sentence for each violation. It is called after all processes have ended.
+        lives: the largest number of starts of a process. It restarts after a kill or a failure of the storage.
+        stranger: the function that begins another model_dir after the fault `replaced` has removed everything.
+        durable: the calls of the storage that survive a loss of power. Default: those of the contract.
     """
 
     programs: Mapping[str, Callable[[Process], None]]
@@ -73,9 +73,9 @@ class Outcome:
 
     Args:
         faults: the faults of the schedule.
-        violations: the violations that the check found; empty for a good outcome.
+        violations: the violations that the check found. Empty for a good outcome.
         calls: every call of every process to its storage, in order.
-        events: the changes that these made, and the notes of the processes.
+        events: the changes by these calls, and the notes of the processes.
     """
 
     faults: tuple[Fault, ...]
@@ -92,11 +92,11 @@ def simulate(scenario: Scenario, faults: Iterable[Fault] = ()) -> Outcome:
     """Runs a scenario once. The same faults lead to the same outcome, byte for byte.
 
     Args:
-        scenario: the processes that run, and what must be true of them.
-        faults: the faults; a fault at a call that does not take place does nothing.
+        scenario: the processes, and the check of the result.
+        faults: the faults. A fault at a call that does not take place has no effect.
 
     Raises:
-        ValueError: a fault is of an unknown kind, or of a process that the scenario does not have.
+        ValueError: a fault has an unknown kind, or names a process that the scenario does not have.
 
     Example:
         >>> def count(process):
@@ -146,20 +146,20 @@ def _told(end: End) -> str:
 
 
 class _Outside:
-    """The caller of the check: its clock is that of the storage."""
+    """The caller of the check. Its clock is that of the storage."""
 
     def __init__(self, disk: Disk) -> None:
         self.chance = random.Random("outside")
         self._disk = disk
 
     def time(self) -> float:
-        """The time of the storage."""
+        """Returns the time of the storage."""
         return self._disk.clock
 
     def monotonic(self) -> float:
-        """The time of the storage."""
+        """Returns the time of the storage."""
         return self._disk.clock
 
     def sleep(self, seconds: float) -> None:
-        """Does nothing: no other process is left to run."""
+        """Does nothing, because no other process can run."""
         self._disk.clock += seconds

@@ -13,10 +13,10 @@ _Answer = TypeVar("_Answer")
 
 
 class Carry(Protocol):
-    """Carries out a call of a process, with its faults."""
+    """Executes a call of a process, with its faults."""
 
     def __call__(self, call: str, key: str, perform: Callable[[bool], _Answer]) -> _Answer:
-        """The answer of `perform`; its argument says whether to answer with outdated data."""
+        """Returns the result of `perform`, whose argument is whether to use outdated data."""
         ...
 
 
@@ -25,8 +25,8 @@ class VirtualStorage:
 
     Args:
         disk: the disk that it shares with others.
-        who: process and life, for the record.
-        carry: carries out each call.
+        who: the process and its life, for the record.
+        carry: the function that executes each call.
     """
 
     def __init__(self, disk: Disk, who: tuple[str, int], carry: Carry) -> None:
@@ -48,38 +48,38 @@ class VirtualStorage:
         self._write("put", key, bytes(data))
 
     def put_stream(self, key: str, chunks: Iterable[Data], *, size: int) -> None:
-        """Writes or replaces an object, whole or not at all."""
+        """Writes or replaces an object, either completely or not at all."""
         data = b"".join(chunks)
         if len(data) != size:
             raise StorageError(f"{URL}: {key} should have {size} bytes; {len(data)} were handed over.")
         self._write("put_stream", key, data)
 
     def get(self, key: str) -> bytes:
-        """The bytes of an object."""
+        """Returns the bytes of an object."""
         return self._carry("get", key, lambda stale: self._disk.read(key))
 
     def get_ranges(self, key: str, ranges: Sequence[tuple[int, int]]) -> list[Data]:
-        """Parts of an object."""
+        """Returns parts of an object."""
         data = self._carry("get_ranges", key, lambda stale: self._disk.read(key))
         if any(end > len(data) for _, end in ranges):
             raise ShortReadError(f"{URL}: {key} has only {len(data)} bytes.")
         return [data[begin:end] for begin, end in ranges]
 
     def list(self, prefix: str) -> Iterator[Entry]:
-        """The objects below a prefix."""
+        """Yields the objects below a prefix."""
         return self._carry("list", prefix, lambda stale: self._disk.list(prefix, stale=stale))
 
     def now(self) -> float:
-        """The time of the storage."""
+        """Returns the time of the storage."""
         return self._carry("now", "", lambda stale: self._disk.clock)
 
     def delete(self, keys: Iterable[str]) -> None:
-        """Removes objects, one request each."""
+        """Removes objects, with one request for each."""
         for key in keys:
             self._delete(key)
 
     def close(self) -> None:
-        """Does nothing: nothing is open."""
+        """Does nothing, because nothing is open."""
 
     def _write(self, call: str, key: str, data: bytes) -> None:
         self._carry(call, check_key(key), lambda stale: self._disk.write(self._who, call, key, data))

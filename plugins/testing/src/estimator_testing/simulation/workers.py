@@ -1,4 +1,4 @@
-"""Reusable threads: a simulation needs a few for a millisecond."""
+"""Reusable threads, because a simulation needs a few of them for a millisecond."""
 
 from __future__ import annotations
 
@@ -32,5 +32,5 @@ def _nothing() -> None:
 
 
 def in_thread(job: Callable[[], None]) -> None:
-    """Starts a job, which must not raise, in a thread of its own."""
+    """Starts a job, which must not raise, in a separate thread."""
     (_idle.pop() if _idle else _Worker()).give(job)

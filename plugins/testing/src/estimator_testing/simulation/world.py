@@ -32,7 +32,7 @@ _Answer = TypeVar("_Answer")
 Main = Callable[[Process], None]
 #: The duration of a call, in seconds.
 _TICK = 0.01
-#: A process with this many calls is taken for one that does not end.
+#: The number of calls after which a process counts as endless.
 _MOST_CALLS = 20_000
 
 
@@ -46,7 +46,7 @@ class Call(NamedTuple):
 
 
 class End(NamedTuple):
-    """How a life of a process ended; `error` is None for the end of its program."""
+    """The end of a life of a process. `error` is None if its program ended normally."""
 
     process: str
     life: int
@@ -54,14 +54,14 @@ class End(NamedTuple):
 
 
 class World:
-    """The processes of a scenario and what they share.
+    """The processes of a scenario and their shared state.
 
     Args:
         mains: the programs of the processes by name, in the order of their first turns.
         faults: the faults.
-        lives: how often a process is started, if it is killed or a storage fails it.
-        stranger: begins another model_dir where the fault `replaced` removed one.
-        durable: the calls after which power can fail without loss.
+        lives: the largest number of starts of a process, if it is killed or a storage fails.
+        stranger: the function that begins another model_dir after the fault `replaced` has removed one.
+        durable: the calls that survive a loss of power.
     """
 
     def __init__(
@@ -89,7 +89,7 @@ class World:
         self._idle = threading.Lock()
 
     def run(self) -> None:
-        """Runs all processes to their ends, and then carries out the pending requests."""
+        """Runs all processes to their ends, and then executes the pending requests."""
         self._idle.acquire()
         for process in self._processes:
             in_thread(lambda process=process: self._live(process))
@@ -98,7 +98,7 @@ class World:
         self._deliver(everything=True)
 
     def call(self, process: Process, call: str, key: str, perform: Callable[[bool], _Answer]) -> _Answer:
-        """Carries out a call of a process, with the faults that are due."""
+        """Executes a call of a process, with the faults that are due."""
         self._stop_if_killed(process)
         process.calls += 1
         self.calls.append(Call(process.name, process.calls, call, key))
@@ -121,11 +121,11 @@ class World:
         self._give_turn(process)
 
     def outside(self) -> VirtualStorage:
-        """The storage without faults, for readers outside the simulation."""
+        """Returns the storage without faults, for readers outside the simulation."""
         return VirtualStorage(self.disk, ("outside", 0), lambda call, key, perform: perform(False))
 
     def _happen(self, process: Process, kind: str, call: str, perform: Callable[[bool], _Answer]) -> _Answer:
-        """Applies a fault, and carries out the call if it still takes place."""
+        """Applies a fault, and executes the call if it still takes place."""
         match kind:
             case "answer_lost":
                 perform(False)
@@ -178,7 +178,7 @@ class World:
         self._late.append((_MOST_CALLS * len(self._processes) if last else len(self.calls) + LATE, perform))
 
     def _deliver(self, *, everything: bool = False) -> None:
-        """Carries out the requests that have been pending for long enough."""
+        """Executes the requests that have been pending for long enough."""
         due = [perform for time, perform in self._late if everything or time <= len(self.calls)]
         self._late = [late for late in self._late if not (everything or late[0] <= len(self.calls))]
         for perform in due:
@@ -216,16 +216,16 @@ class World:
         self._pass_on()
 
     def _one_life(self, process: Process) -> bool:
-        """Runs one life; returns whether the process would be started again."""
+        """Runs one life. Returns whether the process may be restarted."""
         error: BaseException | None = None
         try:
             process.note("begins")
             self._stop_if_killed(process)  # power was lost before its first call
             self._mains[process.name](process)
-        except BaseException as raised:  # any error belongs to the record, which the check examines
+        except BaseException as raised:  # the check examines every error
             error = raised
         if expected(error) and error is not None:
-            error.__traceback__ = None  # it is not used, and it keeps all objects of that life
+            error.__traceback__ = None  # it is not used, and holds all objects of that life
         self.ends.append(End(process.name, process.life, error))
         return isinstance(error, ProcessKilledError | StorageError) and not isinstance(error, StorageGoneError)
 
@@ -252,11 +252,11 @@ class World:
 
 
 def expected(error: BaseException | None) -> bool:
-    """Whether a program may end with this error when its storage fails."""
+    """Returns whether a program may end with this error when its storage fails."""
     return error is None or isinstance(error, ProcessKilledError | StorageError | SupersededError)
 
 
 def _lost(call: str) -> StorageError:
-    """The error that a caller sees when the answer of a call is lost."""
+    """Returns the error that a caller sees when the answer of a call is lost."""
     kind = OutcomeUnknownError if call == "put_new" else StorageError
     return kind(f"{URL}: the answer to {call} was lost (simulated).")
