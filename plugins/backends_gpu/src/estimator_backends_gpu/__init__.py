@@ -1,6 +1,6 @@
 """NVIDIA GPU backend for estimator-core: probe, compiler flags, device figures, topologies to compile for.
 
-Importing this package imports no jax: each name is imported when it is first used.
+The import of this package does not import jax, because each name is imported when it is first used.
 """
 
 import importlib

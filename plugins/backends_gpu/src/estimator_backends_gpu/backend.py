@@ -19,7 +19,7 @@ from estimator_core.errors import ArgumentError, BackendUnavailableError
 
 _log = logging.getLogger("estimator_core")
 _FRACTION = "XLA_PYTHON_CLIENT_MEM_FRACTION"
-#: jax asks CUPTI for its version before it registers its plugin, and CUPTI 13.5 does not answer without a driver.
+#: jax requests the version of CUPTI before it registers its plugin, and CUPTI 13.5 does not answer without a driver.
 _SKIP_CHECK = "JAX_SKIP_CUDA_CONSTRAINTS_CHECK"
 _NODE = 8
 
@@ -36,16 +36,16 @@ class GPUBackend:
     """
 
     name = "gpu"
-    #: What cuBLAS takes beside the temporaries of a program: estimator-plan adds it to those on processors, which bound
-    #: the temporaries on cards from above.
+    #: The bytes that cuBLAS takes in addition to the temporaries of a program. estimator-plan adds it to the
+    #: temporaries on CPUs, which are an upper bound of those on GPUs.
     workspace_bytes = 32 * 2**20
 
     def probe(self) -> Available | Unavailable:
-        """Whether there is a GPU that jax can use; looks at settings, packages and the driver, and starts no device."""
+        """Returns whether jax can use a GPU here. Reads settings, packages and the driver, and starts no device."""
         return probe(os.environ, find_driver)
 
     def initialize(self) -> None:
-        """Sets the compiler flags and the share of memory; flags and shares of the environment stay."""
+        """Sets the compiler flags and the share of memory. Values in the environment stay."""
         if SETTINGS.used:
             return
         SETTINGS.used = True
@@ -61,34 +61,34 @@ class GPUBackend:
         _log.debug("gpu backend: XLA_FLAGS=%s %s=%s", os.environ["XLA_FLAGS"], _FRACTION, os.environ[_FRACTION])
 
     def compiler_options(self) -> Mapping[str, str | bool]:
-        """The flags that a run would set, as options: a plan compiles with them, as they change what a step holds."""
+        """Returns the flags of a run as options. A plan compiles with them, because they change what a step holds."""
         return compiler_options(_words(), known_to_jaxlib(OPTIONS.values()).__contains__)
 
     def devices(self) -> Sequence[Any]:
-        """Jax's GPUs, all processes together."""
+        """Returns the GPUs of jax, of all processes together."""
         import jax
 
         return jax.devices("gpu")
 
     def peak_flops(self, device_kind: str, dtype: str) -> float | None:
-        """From the data sheet, without sparsity; float32 products run as TensorFloat-32."""
+        """Returns the value of the data sheet, without sparsity. float32 products run as TensorFloat-32."""
         figures = FIGURES.get(device_kind)
         return None if figures is None else figures.peak_flops.get(dtype)
 
     def memory_bytes(self, device_kind: str) -> int | None:
-        """Memory of the card."""
+        """Returns the memory of the GPU in bytes."""
         figures = FIGURES.get(device_kind)
         return None if figures is None else figures.memory_bytes
 
     def topology_families(self) -> Sequence[str]:
-        """Cards whose description the compiler has been given."""
+        """Returns the GPUs that the compiler has a description of."""
         return tuple(TARGETS)
 
     def topology(self, family: str, shape: tuple[int, ...]) -> Topology:
-        """`h100x8`: eight cards of one machine; `h100:2x8`: two machines of eight.
+        """Returns the topology: `h100x8` means eight GPUs of one machine, `h100:2x8` two machines with eight each.
 
         Raises:
-            ArgumentError: the shape is neither cards nor machines by cards, or a machine has more than 8.
+            ArgumentError: the shape is neither a number of GPUs nor machines by GPUs, or a machine has more than 8.
         """
         name = f"{family}:{'x'.join(map(str, shape))}"
         if len(shape) > 2 or not shape or shape[-1] > _NODE:
@@ -103,10 +103,10 @@ class GPUBackend:
         return Topology(name=name, device_count=hosts * cards, host_count=hosts, figures=figures)
 
     def topology_devices(self, topology: Topology) -> Sequence[Any]:
-        """Cards to compile for; jax's CUDA plugin must be installed, a driver need not.
+        """Returns devices to compile for. The CUDA plugin of jax must be installed, but no driver.
 
         Raises:
-            BackendUnavailableError: it is not, or it refuses.
+            BackendUnavailableError: the plugin is not installed, or it refuses the topology.
         """
         if installed_version("jax-cuda13-plugin") is None and installed_version("jax-cuda12-plugin") is None:
             raise BackendUnavailableError(f"compiling for {topology.name} needs jax's CUDA plugin (no GPU): {INSTALL}.")
@@ -124,12 +124,12 @@ class GPUBackend:
 
 
 def _words() -> list[str]:
-    """The flags for `XLA_FLAGS`, beside those that it has."""
+    """Returns the flags to add to those in `XLA_FLAGS`."""
     known = known_to_jaxlib([*(flag.name for flag in DEFAULT_FLAGS), *SETTINGS.flags])
     return flag_words(SETTINGS.flags, os.environ.get("XLA_FLAGS", ""), known.__contains__)
 
 
 def _jax_has_started() -> bool:
-    from jax._src import xla_bridge  # the only place that tells without starting it
+    from jax._src import xla_bridge  # the only place that shows this without starting jax
 
     return bool(xla_bridge.backends_are_initialized())

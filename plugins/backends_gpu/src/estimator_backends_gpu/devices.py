@@ -1,4 +1,4 @@
-"""Published figures of NVIDIA devices, by what jax calls their kind."""
+"""Published figures of NVIDIA devices, by the name of their kind in jax."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from types import MappingProxyType
 from estimator_core.backends import DeviceFigures
 
 GIB = 2**30
-#: Cards in one machine that NVLink joins, and the network beyond it.
+#: The number of GPUs that NVLink joins in one machine. The network joins machines.
 _NODE = 8
 
 
@@ -22,7 +22,7 @@ def _figures(
     network_bandwidth: float,
     source: str,
 ) -> DeviceFigures:
-    # float32 products run as TensorFloat-32 at jax's default precision; all figures are without sparsity.
+    # float32 products run as TensorFloat-32 at the default precision of jax. All figures are without sparsity.
     peaks = {"bfloat16": bfloat16, "float16": bfloat16, "float32": tensor_float32}
     return DeviceFigures(
         kind=kind,
@@ -38,10 +38,10 @@ def _figures(
 
 _A100 = "NVIDIA A100 data sheet"
 _H100 = "NVIDIA H100 data sheet"
-#: Bytes a second that one card sends: 200 Gbit/s (A100), 400 Gbit/s (H100, H200, B200) network ports a card.
+#: The bytes per second that one GPU sends, with network ports of 200 Gbit/s (A100) or 400 Gbit/s (H100, H200, B200).
 _HDR, _NDR = 25e9, 50e9
 
-#: The figures of each kind of card, by the name that jax reports.
+#: The figures of each kind of GPU, by the name that jax reports.
 FIGURES: Mapping[str, DeviceFigures] = MappingProxyType(
     {
         figures.kind: figures

@@ -1,4 +1,4 @@
-"""The NVIDIA driver, asked without jax: what it says costs nothing and initialises nothing of jax."""
+"""Queries the NVIDIA driver without jax. The query is cheap, and initialises nothing of jax."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, kw_only=True)
 class Driver:
-    """What the driver tells.
+    """The facts that the driver reports.
 
     Attributes:
-        cuda: the newest CUDA version it can run, (major, minor).
-        devices: names of the cards that this process may use.
-        error: what `cuInit` said when it failed; empty otherwise.
+        cuda: the newest CUDA version that it can run, (major, minor).
+        devices: the names of the GPUs that this process may use.
+        error: the message of a failed `cuInit`, otherwise empty.
     """
 
     cuda: tuple[int, int]
@@ -25,7 +25,7 @@ _NO_DEVICE = 100
 
 
 def find_driver() -> Driver | None:
-    """The driver of this machine, None where there is none."""
+    """Returns the driver of this machine, or None if there is none."""
     try:
         library = ctypes.CDLL("libcuda.so.1")
     except OSError:

@@ -1,4 +1,4 @@
-"""The compiler flags that the GPU backend sets, why, and how each is replaced."""
+"""The compiler flags that the GPU backend sets, their reasons, and how each is replaced."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from pathlib import Path
 
 @dataclass(frozen=True, kw_only=True)
 class CompilerFlag:
-    """One flag of XLA.
+    """A flag of XLA.
 
     Attributes:
-        name: without the dashes.
-        value: what the backend sets.
-        why: what it is good for.
+        name: the name, without the dashes.
+        value: the value that the backend sets.
+        why: the reason for the value.
     """
 
     name: str
@@ -24,7 +24,7 @@ class CompilerFlag:
     why: str
 
 
-#: The compiler flags that the backend sets where the user sets none.
+#: The compiler flags that the backend sets, unless the user sets them.
 DEFAULT_FLAGS = (
     CompilerFlag(
         name="xla_gpu_enable_latency_hiding_scheduler",
@@ -55,12 +55,12 @@ DEFAULT_FLAGS = (
 
 
 def flag_words(changes: Mapping[str, object], environment: str, known: Callable[[str], bool]) -> list[str]:
-    """What to append to `XLA_FLAGS`.
+    """Returns the words to append to `XLA_FLAGS`.
 
     Args:
-        changes: values by flag name that replace the defaults; None leaves a flag out; further flags may be named.
-        environment: what `XLA_FLAGS` says already; a flag that it sets, by either spelling, is left as it is.
-        known: whether this jaxlib knows a flag: XLA ends the process at one that it does not know.
+        changes: the values by flag name that replace the defaults. None leaves a flag out. Further flags may be named.
+        environment: the current value of `XLA_FLAGS`. A flag that it sets, in either spelling, stays as it is.
+        known: the function that returns whether this jaxlib knows a flag. XLA ends the process at an unknown flag.
 
     Example:
         >>> flag_words({"xla_gpu_enable_pipelined_all_reduce": None}, "", lambda name: "all_reduce" in name)
@@ -78,7 +78,7 @@ def flag_words(changes: Mapping[str, object], environment: str, known: Callable[
     ]
 
 
-#: From jaxlib 0.11 on, XLA reads these flags from the environment only: its compilers take the option beside each.
+#: From jaxlib 0.11 on, XLA reads these flags only from the environment. Its compilers accept these options instead.
 OPTIONS = {
     "xla_gpu_enable_pipelined_all_gather": "xla_gpu_pipeline_all_gather",
     "xla_gpu_enable_pipelined_reduce_scatter": "xla_gpu_pipeline_reduce_scatter",
@@ -89,11 +89,11 @@ _MODES = {"true": _ON, "1": _ON, "false": _DEFAULT, "0": _DEFAULT}
 
 
 def compiler_options(words: Iterable[str], known: Callable[[str], bool]) -> dict[str, str | bool]:
-    """The options of a compiler that do what the words in `XLA_FLAGS` do.
+    """Returns the compiler options with the effect of words in `XLA_FLAGS`.
 
     Args:
-        words: as `flag_words` returns them.
-        known: whether this jaxlib knows a name.
+        words: the result of `flag_words`.
+        known: the function that returns whether this jaxlib knows a name.
 
     Example:
         >>> compiler_options(["--xla_gpu_enable_pipelined_all_reduce=true"], lambda name: False)
@@ -112,7 +112,7 @@ def compiler_options(words: Iterable[str], known: Callable[[str], bool]) -> dict
 
 
 def known_to_jaxlib(names: Iterable[str]) -> frozenset[str]:
-    """Which flags the installed jaxlib has: their names stand in its shared library."""
+    """Returns the flags that the installed jaxlib has, because its shared library contains their names."""
     spec = find_spec("jaxlib")
     remaining, found = set(names), set[str]()
     folders = [] if spec is None else list(spec.submodule_search_locations or ())

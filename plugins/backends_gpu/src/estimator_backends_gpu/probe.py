@@ -1,4 +1,4 @@
-"""Whether jax can use an NVIDIA GPU here, and if not, what is missing."""
+"""Finds out whether jax can use an NVIDIA GPU here, and otherwise what is missing."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from estimator_core.backends import Available, Unavailable
 
 INSTALL = "pip install 'estimator-backends-gpu[cuda]'"
 _PRIORITY = 100
-#: The plugins of jax, newest first, and the CUDA version that the driver must run for each.
+#: The CUDA plugins of jax, newest first, and the CUDA version that each requires of the driver.
 _PLUGINS = (("jax-cuda13-plugin", (13, 0)), ("jax-cuda12-plugin", (12, 0)))
 _GPU_PLATFORMS = {"cuda", "gpu"}
 
 
 def installed_version(distribution: str) -> str | None:
-    """The version of an installed distribution, None where it is not installed."""
+    """Returns the version of an installed distribution, or None if it is not installed."""
     try:
         return version(distribution)
     except PackageNotFoundError:
@@ -28,12 +28,12 @@ def probe(
     find_driver: Callable[[], Driver | None],
     version_of: Callable[[str], str | None] = installed_version,
 ) -> Available | Unavailable:
-    """Looks at the settings, the packages and the driver, in this order; starts nothing of jax.
+    """Checks the settings, the packages and the driver, in this order. It starts nothing of jax.
 
     Args:
-        environment: of the process.
-        find_driver: asks the NVIDIA driver.
-        version_of: the version of an installed distribution, None where there is none.
+        environment: the environment of the process.
+        find_driver: the function that queries the NVIDIA driver.
+        version_of: the function that returns the version of an installed distribution, or None.
     """
     chosen = environment.get("JAX_PLATFORMS", "")
     if chosen and not _GPU_PLATFORMS & set(chosen.split(",")):
@@ -65,7 +65,7 @@ def probe(
 
 
 def _other_version(plugin: str, version_of: Callable[[str], str | None]) -> str | None:
-    """Jax ignores a plugin of another version than jaxlib, with a warning only."""
+    """Returns the fault if the versions differ, because jax then ignores the plugin with only a warning."""
     mine, jaxlib = version_of(plugin), version_of("jaxlib")
     if mine is None or jaxlib is None or mine.split(".")[:3] == jaxlib.split(".")[:3]:
         return None

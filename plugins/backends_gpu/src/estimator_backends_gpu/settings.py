@@ -1,4 +1,4 @@
-"""What a program may change about the backend before it is first used."""
+"""The settings that a program may change before the backend is first used."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from typing import Any
 
 from estimator_core.errors import ArgumentError
 
-#: Share of a card's memory that jax takes; the rest is left to CUDA libraries. jax's own default is 0.75.
+#: The share of GPU memory that jax takes. The rest is left to CUDA libraries. The default of jax is 0.75.
 MEMORY_FRACTION = 0.9
 
 
 @dataclass
 class Settings:
-    """What `configure` was told, and whether the backend has acted on it."""
+    """The arguments of `configure`, and whether the backend has used them."""
 
     memory_fraction: float = MEMORY_FRACTION
     flags: dict[str, Any] = field(default_factory=dict[str, Any])
@@ -25,13 +25,13 @@ SETTINGS = Settings()
 
 
 def configure(*, memory_fraction: float | None = None, flags: Mapping[str, Any] | None = None) -> None:
-    """Changes what the backend sets; call it before the first Estimator works.
+    """Changes the settings of the backend. Call it before the first Estimator works.
 
-    What the environment says wins: `XLA_PYTHON_CLIENT_MEM_FRACTION` and the flags that `XLA_FLAGS` names.
+    The environment has priority: `XLA_PYTHON_CLIENT_MEM_FRACTION`, and the flags in `XLA_FLAGS`.
 
     Args:
-        memory_fraction: share of a card's memory that jax takes, above 0 and at most 1.
-        flags: values by name of XLA flag; None takes a flag of `DEFAULT_FLAGS` away; others are added.
+        memory_fraction: the share of GPU memory that jax takes, above 0 and at most 1.
+        flags: the values by name of XLA flag. None removes a flag of `DEFAULT_FLAGS`. Other flags are added.
 
     Raises:
         ArgumentError: a value cannot be used, or the backend has been used already.

@@ -1,4 +1,4 @@
-"""Descriptions of cards from which XLA compiles without one, and the topologies made of them."""
+"""Descriptions of GPUs from which XLA compiles without a GPU, and the topologies made of them."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from typing import TypedDict
 
 @dataclass(frozen=True, kw_only=True)
 class Target:
-    """What XLA must know of a card to compile for it.
+    """The properties of a GPU that XLA needs to compile for it.
 
     Attributes:
-        kind: what jax calls the device.
-        cores: streaming multiprocessors.
-        clock_ghz: their clock.
-        memory_bytes, memory_bandwidth, l2_bytes: of the card.
-        shared_per_core, shared_per_block: bytes of shared memory of a multiprocessor, and the most a block may ask for.
-        fpus_per_core: float32 units of a multiprocessor.
-        capability: compute capability, (major, minor).
-        features: XLA's name for instructions beyond the capability.
+        kind: the name of the device kind in jax.
+        cores: the number of streaming multiprocessors.
+        clock_ghz: the clock frequency of the multiprocessors, in GHz.
+        memory_bytes, memory_bandwidth, l2_bytes: the bytes, bytes per second and cache bytes of the GPU.
+        shared_per_core, shared_per_block: the bytes of shared memory of a multiprocessor, and the most for one block.
+        fpus_per_core: the number of float32 units of a multiprocessor.
+        capability: the compute capability, (major, minor).
+        features: the name that XLA has for instructions beyond the capability.
     """
 
     kind: str
@@ -36,7 +36,7 @@ class Target:
     features: str
 
     def text(self) -> str:
-        """As the text of XLA's GpuTargetConfigProto."""
+        """Returns the text of the GpuTargetConfigProto of XLA."""
         major, minor = self.capability
         return f"""gpu_device_info {{
   threads_per_block_limit: 1024 threads_per_warp: 32 threads_per_core_limit: 2048
@@ -56,7 +56,7 @@ device_description_str: "{self.kind}"
 
 
 class _Chip(TypedDict):
-    """What the cards of a generation share."""
+    """The properties that the GPUs of a generation share."""
 
     cores: int
     clock_ghz: float
@@ -99,7 +99,7 @@ _BLACKWELL: _Chip = {
     "features": "ACCELERATED_FEATURES",
 }
 
-#: By the family that users write in `--topology`.
+#: The descriptions by the family that users write in `--topology`.
 TARGETS: Mapping[str, Target] = MappingProxyType(
     {
         "a100": Target(

@@ -1,6 +1,6 @@
-"""TPU backend for estimator-core: probe, pods, device figures, topologies to compile for; and TPUEstimator.
+"""TPU backend for estimator-core: probe, pods, device figures, topologies to compile for, and TPUEstimator.
 
-Importing this package imports no jax: each name is imported when it is first used.
+The import of this package does not import jax, because each name is imported when it is first used.
 """
 
 import importlib

@@ -14,7 +14,7 @@ from estimator_core.backends import Available, Topology, Unavailable
 from estimator_core.errors import BackendUnavailableError
 
 _log = logging.getLogger("estimator_core")
-#: What jax says if neither the environment nor the machine's metadata names a pod: this machine is alone.
+#: The error of jax if neither the environment nor the machine's metadata names a pod. This machine is then alone.
 _NOTHING_TOLD = "coordinator_address should be defined."
 
 
@@ -32,11 +32,11 @@ class TPUBackend:
     name = "tpu"
 
     def probe(self) -> Available | Unavailable:
-        """Whether there is a TPU that jax can use; looks at settings, packages and the bus, and starts no device."""
+        """Returns whether jax can use a TPU here. Reads settings, packages and the bus, and starts no device."""
         return probe(os.environ, libtpu_installed, chips_on_bus)
 
     def initialize(self) -> None:
-        """Connects the processes of a pod, one a machine, unless the program has done so. Jax finds them.
+        """Connects the processes of a pod, one per machine, unless the program has done so. jax finds them.
 
         Raises:
             BackendUnavailableError: the other processes of the pod cannot be reached, or their description is wrong.
@@ -57,43 +57,43 @@ class TPUBackend:
         _log.info("TPU pod: process %d of %d", jax.process_index(), jax.process_count())
 
     def devices(self) -> Sequence[Any]:
-        """Jax's TPUs, all processes together."""
+        """Returns the TPUs of jax, of all processes together."""
         import jax
 
         return jax.devices("tpu")
 
     def peak_flops(self, device_kind: str, dtype: str) -> float | None:
-        """From Google's documentation; float32 products are one bfloat16 pass at jax's default precision."""
+        """Returns the value in Google's documentation. At jax's default precision, float32 uses one bfloat16 pass."""
         figures = FIGURES.get(device_kind)
         return None if figures is None else figures.peak_flops.get(dtype)
 
     def memory_bytes(self, device_kind: str) -> int | None:
-        """HBM that the compiler lets programs use."""
+        """Returns the bytes of HBM that the compiler lets programs use."""
         figures = FIGURES.get(device_kind)
         return None if figures is None else figures.memory_bytes
 
     def topology_families(self) -> Sequence[str]:
-        """Generations whose slices libtpu compiles for without one."""
+        """Returns the generations for whose slices libtpu compiles without a TPU."""
         return tuple(topologies.FAMILIES)
 
     def topology(self, family: str, shape: tuple[int, ...]) -> Topology:
-        """`v5e:4x4`, `v5p:4x4x4`, `v6e:2x4`.
+        """Returns the topology of `v5e:4x4`, `v5p:4x4x4` or `v6e:2x4`.
 
         Raises:
-            ArgumentError: there is no such slice.
+            ArgumentError: the slice does not exist.
         """
         return topologies.topology(family, shape)
 
     def topology_devices(self, topology: Topology) -> Sequence[Any]:
-        """Devices to compile for; libtpu must be installed.
+        """Returns devices to compile for. libtpu must be installed.
 
         Raises:
-            BackendUnavailableError: it is not, or it refuses.
+            BackendUnavailableError: libtpu is not installed, or it refuses the topology.
         """
         return topologies.topology_devices(topology)
 
 
 def _jax_has_started() -> bool:
-    from jax._src import xla_bridge  # the only place that tells without starting it
+    from jax._src import xla_bridge  # the only place that shows this without starting jax
 
     return bool(xla_bridge.backends_are_initialized())

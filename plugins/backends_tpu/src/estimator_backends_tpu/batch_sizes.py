@@ -1,4 +1,4 @@
-"""Batch sizes: global in the constructor, a process's part in its input_fn."""
+"""Batch sizes: global in the constructor, and the part of a process in its input_fn."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _DATA_AXIS = "data"
 
 @dataclass(frozen=True, kw_only=True)
 class BatchSizes:
-    """Examples of a batch by mode, all processes together; None where none was given."""
+    """The number of examples of a batch by mode, for all processes together. None for a mode without a size."""
 
     train: int | None
     eval: int | None
@@ -28,7 +28,7 @@ class BatchSizes:
                 raise ArgumentError(f"{name} must be an int >= 1 or None, given: {size!r}.")
 
     def added(self, params: Mapping[str, Any], mode: str, parts: int = 1) -> dict[str, Any]:
-        """`params` with `batch_size`, where this mode has one: one of `parts` equal parts.
+        """Returns `params` with `batch_size`, the size of one of `parts` equal parts, if this mode has a size.
 
         Raises:
             ArgumentError: the parts are not equal.
@@ -41,10 +41,10 @@ class BatchSizes:
         return {**params, "batch_size": size // parts}
 
     def check(self, mode: str, features: Any) -> None:
-        """Refuses a whole batch that does not divide by the replicas; called while model_fn is traced.
+        """Refuses a global batch that does not divide by the replicas. It is called while model_fn is traced.
 
         Raises:
-            ArgumentError: it does not.
+            ArgumentError: the batch does not divide.
         """
         import jax
 
@@ -56,7 +56,7 @@ class BatchSizes:
 
 @dataclass(frozen=True, kw_only=True)
 class SizedInput:
-    """An input_fn whose params have this process's batch size."""
+    """An input_fn whose params contain the batch size of this process."""
 
     input_fn: Callable[..., Any]
     sizes: BatchSizes
@@ -64,7 +64,7 @@ class SizedInput:
     def __call__(
         self, *, mode: Any = None, params: Any = None, config: Any = None, input_context: InputContext | None = None
     ) -> Any:
-        """Calls the inner input_fn with what it names."""
+        """Calls the inner input_fn with the arguments that it names."""
         context = input_context or InputContext()
         sized = self.sizes.added(params, mode, context.num_input_pipelines)
         return call_input_fn(self.input_fn, {"mode": mode, "params": sized, "config": config, "input_context": context})

@@ -1,4 +1,4 @@
-"""`TPUConfig` and the RunConfig that carries it."""
+"""`TPUConfig`, and the RunConfig that contains it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _CORES = (1, 2, 4, 8, 16, 32, 64, 128)
 
 
 class InputPipelineConfig:
-    """Which part of a batch one call of input_fn returns.
+    """The part of a batch that one call of input_fn returns.
 
     Source: `tf.compat.v1.estimator.tpu.InputPipelineConfig`.
     """
@@ -34,17 +34,18 @@ class TPUConfig:
     """The TPU part of a `TPURunConfig`.
 
     Args:
-        iterations_per_loop: training steps run by one call of the device program, or "auto", which measures. Hooks,
-            log lines and checkpoints miss no step whatever it is.
-        num_shards: replicas that a batch is split over; None: all devices, divided by num_cores_per_replica.
-        num_cores_per_replica: devices that hold one replica of the model together: the size of the mesh axis "model"
-            that partition rules may name. None: 1.
+        iterations_per_loop: the training steps that one call of the device program runs, or "auto", which measures.
+            Hooks, log lines and checkpoints miss no step with any value.
+        num_shards: the number of replicas that a batch is split over. None: all devices, divided by
+            num_cores_per_replica.
+        num_cores_per_replica: the number of devices that together hold one replica of the model: the size of the mesh
+            axis "model", which partition rules may name. None: 1.
         per_host_input_for_training: True or `InputPipelineConfig.PER_HOST_V1` / `PER_HOST_V2`: input_fn is called once
-            a process, and returns the process's part of the batch.
-        experimental_host_call_every_n_steps: steps between two calls of a spec's host_call.
+            per process, and returns the part of the batch for the process.
+        experimental_host_call_every_n_steps: the steps between two calls of a spec's host_call.
 
     Raises:
-        ArgumentError: for values that cannot be used; says what replaces them.
+        ArgumentError: a value cannot be used. The message names the replacement.
 
     Example:
         >>> TPUConfig(iterations_per_loop=100).iterations_per_loop
@@ -111,7 +112,7 @@ class TPURunConfig(RunConfig):
     tpu_config: TPUConfig = field(default_factory=TPUConfig)
 
     def __new__(cls, *args: Any, **given: Any) -> TPURunConfig:
-        """Says what replaces the arguments that named addresses."""
+        """Refuses the arguments that named addresses, with an error that names their replacement."""
         for name in ("master", "evaluation_master", "cluster"):
             if name in given:
                 raise ArgumentError(f"TPURunConfig no longer takes {name!r}: the machines of a pod find each other.")
@@ -123,7 +124,7 @@ class TPURunConfig(RunConfig):
         super().__post_init__()
 
     def replace(self, **changes: Any) -> TPURunConfig:
-        """A validated copy with some fields changed."""
+        """Returns a validated copy with some fields changed."""
         tpu_config = changes.pop("tpu_config", self.tpu_config)
         names = [each.name for each in fields(RunConfig)]
         plain = RunConfig(**{name: getattr(self, name) for name in names}).replace(**changes)
@@ -134,7 +135,7 @@ TPURunConfig.__new__.__signature__ = inspect.signature(TPURunConfig.__init__).re
 
 
 def on_tpu(config: TPURunConfig) -> TPURunConfig:
-    """The same run on TPUs: backend, mesh and steps per dispatch as the TPUConfig says, where the RunConfig does not.
+    """Returns the same run on TPUs: the TPUConfig sets backend, mesh and steps per dispatch, unless the RunConfig does.
 
     Example:
         >>> changed = on_tpu(TPURunConfig(tpu_config=TPUConfig(iterations_per_loop=100, num_cores_per_replica=4)))

@@ -1,4 +1,4 @@
-"""Published figures of TPU devices, by what jax calls their kind."""
+"""Published figures of TPU devices, by the name of their kind in jax."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def _figures(
     network_gbits: float,
     page: str,
 ) -> DeviceFigures:
-    # The matrix unit multiplies bfloat16: a float32 product at jax's default precision is one such pass.
+    # The matrix unit multiplies bfloat16. At the default precision of jax, a float32 product is one such pass.
     return DeviceFigures(
         kind=kind,
         memory_bytes=int(usable * GIB),
@@ -31,7 +31,7 @@ def _figures(
     )
 
 
-#: The figures of each kind of chip. Memory is what programs can use: the compiler keeps a part of the HBM for itself.
+#: The figures of each kind of chip. Memory is what programs can use, because the compiler reserves a part of the HBM.
 FIGURES: Mapping[str, DeviceFigures] = MappingProxyType(
     {
         figures.kind: figures

@@ -1,4 +1,4 @@
-"""`TPUEstimator`: an Estimator that is told global batch sizes and hands out each process's part."""
+"""`TPUEstimator`: an Estimator with global batch sizes that passes its part to each process."""
 
 from __future__ import annotations
 
@@ -17,29 +17,29 @@ _ARGUMENTS = ("features", "labels", "mode", "params", "config")
 
 
 class TPUEstimator(ec.Estimator):
-    """An Estimator on TPUs, with the arguments of tf.estimator's; with `use_tpu=False` it runs on anything.
+    """An Estimator on TPUs, with the arguments of tf.estimator's. With `use_tpu=False` it runs on any device.
 
     The loss is logged everywhere, at `config.log_step_count_steps`. Evaluations and predictions need no number of steps
     and no padding: the last batch may be short.
 
     Args:
-        model_fn: as of `Estimator`; returns a `TPUEstimatorSpec` or an `EstimatorSpec`. Its params have
-            `params["batch_size"]`, the examples of the batch it is traced for (all devices together), and
-            `params["use_tpu"]`.
-        model_dir: as of `Estimator`.
-        config: a `TPURunConfig`; with `use_tpu`, its `tpu_config` sets the backend, the mesh and the steps per
+        model_fn: the model_fn, as in `Estimator`. It returns a `TPUEstimatorSpec` or an `EstimatorSpec`. Its params
+            have `params["batch_size"]`, the number of examples of the batch it is traced for (all devices together),
+            and `params["use_tpu"]`.
+        model_dir: the model_dir, as in `Estimator`.
+        config: a `TPURunConfig`. With `use_tpu`, its `tpu_config` sets the backend, the mesh and the steps per
             dispatch.
         params: a dict, or None.
-        use_tpu: run on TPUs; an error where there is none. False: on what `config.backend` says.
-        train_batch_size, eval_batch_size, predict_batch_size: examples of a batch, all processes together.
-            `params["batch_size"]` of an input_fn is its process's part.
-        warm_start_from: as of `Estimator`.
-        batch_axis, eval_on_tpu, export_to_tpu, export_to_cpu, embedding_config_spec: taken with their default values
-            only; an export runs on every platform.
-        options: further arguments of `Estimator`: host_transforms, label_transforms, plugins.
+        use_tpu: whether to run on TPUs, with an error if there are none. False: on the backend in `config.backend`.
+        train_batch_size, eval_batch_size, predict_batch_size: the examples of a batch, all processes together.
+        `params["batch_size"]` of an input_fn is the part of its process.
+        warm_start_from: the source of initial values, as in `Estimator`.
+        batch_axis, eval_on_tpu, export_to_tpu, export_to_cpu, embedding_config_spec: accepted only with their default
+        values. An export runs on every platform.
+        options: the further arguments of `Estimator`: host_transforms, label_transforms, plugins.
 
     Raises:
-        ArgumentError, ArgumentTypeError: for arguments that cannot be used.
+        ArgumentError, ArgumentTypeError: an argument cannot be used.
 
     Source: `tf.compat.v1.estimator.tpu.TPUEstimator`.
     """
@@ -96,7 +96,7 @@ class TPUEstimator(ec.Estimator):
 
 
 def _adapted(model_fn: Any, sizes: BatchSizes, host_call_every_n_steps: int) -> Callable[..., Any]:
-    """A model_fn that returns an EstimatorSpec, around one that may return a TPUEstimatorSpec."""
+    """Returns a model_fn with an EstimatorSpec, around one that may return a TPUEstimatorSpec."""
     if not callable(model_fn):
         raise ArgumentTypeError(f"model_fn must be a function (features, labels, mode, params), given: {model_fn!r}.")
     taken = [name for name in inspect.signature(model_fn).parameters if name in _ARGUMENTS]

@@ -1,4 +1,4 @@
-"""Flags of the TPU compiler that a program sets. The backend sets none: libtpu has the values that guides name."""
+"""Flags of the TPU compiler that a program sets. The backend sets none, because libtpu has the recommended values."""
 
 from __future__ import annotations
 
@@ -11,27 +11,27 @@ from pathlib import Path
 from estimator_core.errors import ArgumentError
 
 VARIABLE = "LIBTPU_INIT_ARGS"
-#: What `configure` has appended last.
+#: The words that the last call of `configure` has appended.
 _OWN: list[str] = []
 
 
 def configure(*, flags: Mapping[str, object]) -> None:
-    """Sets flags of the TPU compiler; call it before jax starts.
+    """Sets flags of the TPU compiler. Call it before jax starts.
 
     A flag that the environment sets in `LIBTPU_INIT_ARGS` stays as it is. The flags of a later call replace those of an
     earlier one.
 
     Args:
-        flags: values by name, with or without the dashes.
+        flags: the values by name, with or without the dashes.
 
     Raises:
-        ArgumentError: jax has started already, or libtpu has no such flag, at which it would end the process.
+        ArgumentError: jax has started already, or libtpu does not have the flag and would end the process.
 
     Example:
         >>> import estimator_backends_tpu
         >>> estimator_backends_tpu.configure(flags={})
     """
-    from jax._src import xla_bridge  # the only place that tells without starting it
+    from jax._src import xla_bridge  # the only place that shows this without starting jax
 
     if flags and xla_bridge.backends_are_initialized():
         raise ArgumentError(
@@ -51,16 +51,17 @@ def add_flags(
     """Appends flags to `LIBTPU_INIT_ARGS`.
 
     Args:
-        environment: of the process; it is changed.
-        flags: values by name.
-        library: of libtpu, in which the names of its flags stand; None: it is not installed, and nothing is checked.
-        before: words that an earlier call has appended, which these replace.
+        environment: the environment of the process. It is changed.
+        flags: the values by name.
+        library: the path of libtpu, which contains the names of its flags. None: it is not installed, so names are not
+            checked.
+        before: the words that an earlier call has appended. They are replaced.
 
     Returns:
         The words that were appended.
 
     Raises:
-        ArgumentError: libtpu has no such flag, or a value cannot be written.
+        ArgumentError: libtpu does not have the flag, or a value cannot be written.
 
     Example:
         >>> environment = {"LIBTPU_INIT_ARGS": "--xla_tpu_scoped_vmem_limit_kib=65536"}

@@ -1,4 +1,4 @@
-"""`host_call`: a function on the host that sees tensors of the step."""
+"""`host_call`: a function on the host that receives tensors of the step."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ _PREFIX = "host_call"
 
 
 def named_tensors(tensors: Any) -> dict[str, str] | list[str]:
-    """Gives the tensors of a host_call names by which a hook can ask for them; called inside model_fn.
+    """Names the tensors of a host_call, so that a hook can request them. Call it inside model_fn.
 
     Args:
-        tensors: arrays, in a list or a dict.
+        tensors: the arrays, in a list or a dict.
 
     Returns:
         The names, in the same form.
@@ -36,12 +36,12 @@ class HostCallHook(Hook):
     """Calls a function with tensors of the step, and writes the numbers that it returns to the event file.
 
     Args:
-        function: called with numpy arrays, by position or by name.
-        names: of the outputs: a list, or a dict from argument to output.
-        every_n_steps: steps between two calls; the first step is one.
+        function: the function. It receives numpy arrays, by position or by name.
+        names: the names of the outputs: a list, or a dict from argument to output.
+        every_n_steps: the steps between two calls. The first step is one of them.
 
     Raises:
-        HookError: in the run, when the function returns something else than None or numbers by name.
+        HookError: the function returns something other than None or numbers by name; raised in the run.
     """
 
     def __init__(
@@ -50,12 +50,12 @@ class HostCallHook(Hook):
         self._function, self._names, self._every = function, names, every_n_steps
 
     def begin(self, run: Run) -> None:
-        """Asks for the outputs."""
+        """Requests the outputs."""
         for name in self._names.values() if isinstance(self._names, Mapping) else self._names:
             run.fetch(name)
 
     def next_step(self, step: int) -> int | None:
-        """Steps 1, 1 + n, 1 + 2n, ..."""
+        """Returns the next of the steps 1, 1 + n, 1 + 2n, ..."""
         return step + 1 + (-step) % self._every
 
     def after_step(self, run: Run, step: int, out: StepOutputs) -> None:

@@ -1,4 +1,4 @@
-"""What estimator-backends-tpu declares to estimator-core. Imported at start-up: keep it light."""
+"""The declarations of estimator-backends-tpu for estimator-core. They are imported at start-up, so keep it light."""
 
 from estimator_core.plugins import Component, hookimpl
 
@@ -6,13 +6,13 @@ ESTIMATOR_PLUGIN_API = (1, 2)
 
 
 def estimator_capabilities() -> list[str]:
-    """Where nobody chooses, it is taken before the processors."""
+    """Declares that the automatic choice prefers this backend to the CPU."""
     return ["priority"]
 
 
 @hookimpl
 def estimator_components() -> list[Component]:
-    """The backend."""
+    """Returns the backend."""
     return [
         Component(
             kind="backend", name="tpu", target="estimator_backends_tpu:TPUBackend", summary="TPUs and their pods."

@@ -1,4 +1,4 @@
-"""Whether jax can use a TPU here, and if not, what is missing."""
+"""Finds out whether jax can use a TPU here, and otherwise what is missing."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from estimator_core.backends import Available, Unavailable
 INSTALL = "pip install 'estimator-backends-tpu[tpu]'"
 _PRIORITY = 200
 _GOOGLE = "0x1ae0"
-#: Device ids on the PCI bus, by chip.
+#: The device ids on the PCI bus, with the name of the chip.
 _CHIPS = {"0x005e": "TPU v4", "0x0062": "TPU v5p", "0x0063": "TPU v5e", "0x006f": "TPU v6e", "0x0076": "TPU7x"}
 
 
 def libtpu_installed() -> bool:
-    """Whether the runtime of the TPU is installed."""
+    """Returns whether the runtime of the TPU is installed."""
     return find_spec("libtpu") is not None
 
 
 def chips_on_bus(bus: Path = Path("/sys/bus/pci/devices")) -> tuple[str, ...]:
-    """The TPU chips on the PCI bus of this machine."""
+    """Returns the TPU chips on the PCI bus of this machine."""
     found: list[str] = []
     for device in sorted(bus.glob("*")):
         try:
@@ -36,12 +36,12 @@ def chips_on_bus(bus: Path = Path("/sys/bus/pci/devices")) -> tuple[str, ...]:
 def probe(
     environment: Mapping[str, str], has_libtpu: Callable[[], bool], chips: Callable[[], tuple[str, ...]]
 ) -> Available | Unavailable:
-    """Looks at the settings, the packages and the PCI bus, in this order; starts nothing of jax.
+    """Checks the settings, the packages and the PCI bus, in this order. It starts nothing of jax.
 
     Args:
-        environment: of the process.
-        has_libtpu: whether the runtime is installed.
-        chips: the TPU chips of this machine.
+        environment: the environment of the process.
+        has_libtpu: the function that returns whether the runtime is installed.
+        chips: the function that returns the TPU chips of this machine.
     """
     chosen = environment.get("JAX_PLATFORMS", "")
     if chosen and "tpu" not in chosen.split(","):

@@ -1,4 +1,4 @@
-"""`TPUEstimatorSpec`: what a model_fn of a TPUEstimator returns."""
+"""`TPUEstimatorSpec`: the result of the model_fn of a TPUEstimator."""
 
 from __future__ import annotations
 
@@ -13,20 +13,22 @@ from estimator_core.errors import ModelFnError
 
 @dataclass(frozen=True)
 class TPUEstimatorSpec:
-    """What model_fn says about one mode.
+    """The definition of a model in one mode.
 
     Args:
-        mode: the mode model_fn was called in.
-        predictions, loss, train_op, export_outputs: as in `estimator_core.EstimatorSpec`.
-        eval_metrics: `(metric_fn, tensors)`: metric_fn is called with the tensors, a list by position or a dict by
-            name, and returns streaming metrics by name. The tensors are those of the whole batch, all devices together.
-        scaffold_fn: returns a `Scaffold`.
-        host_call: `(fn, tensors)`: fn is called on the host with the tensors of a step as numpy arrays, a list by
-            position or a dict by name. What it returns, numbers by name or None, goes to the event file.
-        training_hooks, evaluation_hooks, prediction_hooks: hooks of the run.
+        mode: the mode that model_fn was called in.
+        predictions, loss, train_op, export_outputs: the same as in `estimator_core.EstimatorSpec`.
+        eval_metrics: the pair `(metric_fn, tensors)`. metric_fn is called with the tensors, a list by position or a
+            dict by name, and returns streaming metrics by name. The tensors are those of the global batch, all devices
+            together.
+        scaffold_fn: the function that returns a `Scaffold`.
+        host_call: the pair `(fn, tensors)`. fn is called on the host with the tensors of a step as numpy arrays, a list
+            by position or a dict by name. Its result, numbers by name or None, is written to the event file.
+        training_hooks, evaluation_hooks, prediction_hooks: the hooks of the run.
 
     Raises:
-        ModelFnError: when eval_metrics or host_call have another form; what the mode lacks is found by `EstimatorSpec`.
+        ModelFnError: eval_metrics or host_call have another form. `EstimatorSpec` checks the values that the mode
+            requires.
 
     Source: `tf.compat.v1.estimator.tpu.TPUEstimatorSpec`.
     """
@@ -49,13 +51,13 @@ class TPUEstimatorSpec:
             _check_call(name, getattr(self, name))
 
     def as_estimator_spec(self, *, host_call_every_n_steps: int = 1) -> ec.EstimatorSpec:
-        """The same as an `EstimatorSpec`; called inside model_fn.
+        """Returns the same as an `EstimatorSpec`. Call it inside model_fn.
 
         Args:
-            host_call_every_n_steps: steps between two calls of host_call.
+            host_call_every_n_steps: the steps between two calls of host_call.
 
         Raises:
-            ModelFnError: the mode lacks something it needs, or metric_fn returns something else than metrics.
+            ModelFnError: the mode lacks a required value, or metric_fn returns something other than metrics.
         """
         hooks: tuple[Any, ...] = ()
         if self.host_call is not None and self.mode != ec.ModeKeys.PREDICT:

@@ -28,7 +28,7 @@ _COMPILE_ONLY = {
 
 @dataclass(frozen=True, kw_only=True)
 class Family:
-    """One generation: what jax calls the device, and the shapes of its slices; None: cuboids, see `is_cuboid`."""
+    """A generation: its device kind in jax, and the shapes of its slices. None as shapes: cuboids, see `is_cuboid`."""
 
     kind: str
     shapes: tuple[tuple[int, ...], ...] | None
@@ -44,7 +44,7 @@ FAMILIES: Mapping[str, Family] = MappingProxyType(
 
 
 def is_cuboid(shape: Sequence[int]) -> bool:
-    """Whether a v5p slice of this shape exists: three sides, each 1, 2 or a multiple of 4, at most 16 by 16 by 24.
+    """Returns whether a v5p slice exists: three sides, each 1, 2 or a multiple of 4, at most 16 by 16 by 24.
 
     Example:
         >>> [is_cuboid(shape) for shape in [(2, 2, 1), (4, 4, 4), (2, 2, 4), (4, 4), (3, 4, 4)]]
@@ -55,10 +55,10 @@ def is_cuboid(shape: Sequence[int]) -> bool:
 
 
 def topology(family: str, shape: tuple[int, ...]) -> Topology:
-    """The slice of a family and shape.
+    """Returns the slice of a family and shape.
 
     Raises:
-        ArgumentError: there is none; says which there are.
+        ArgumentError: the slice does not exist. The message lists the existing ones.
     """
     known = FAMILIES[family]
     name = f"{family}:{'x'.join(map(str, shape))}"
@@ -76,10 +76,10 @@ def topology(family: str, shape: tuple[int, ...]) -> Topology:
 
 
 def topology_devices(wanted: Topology) -> Sequence[Any]:
-    """Devices to compile for.
+    """Returns devices to compile for.
 
     Raises:
-        BackendUnavailableError: libtpu is not installed, or refuses.
+        BackendUnavailableError: libtpu is not installed, or it refuses the topology.
     """
     if not libtpu_installed():
         raise BackendUnavailableError(f"compiling for {wanted.name} needs libtpu (no TPU): {INSTALL}.")
@@ -96,7 +96,7 @@ def topology_devices(wanted: Topology) -> Sequence[Any]:
 
 
 def _less_than_a_host(name: str) -> dict[str, Any]:
-    """Libtpu takes a host to hold 2 by 2 chips; of smaller slices it wants to be told."""
+    """Returns the bounds of a slice that is smaller than a host. libtpu assumes that a host holds 2 by 2 chips."""
     sides = [int(side) for side in name.partition(":")[2].split("x")]
     if math.prod(sides) >= _CHIPS_OF_A_HOST:
         return {}
@@ -105,7 +105,7 @@ def _less_than_a_host(name: str) -> dict[str, Any]:
 
 @contextlib.contextmanager
 def _compile_only() -> Generator[None]:
-    """Nothing is run: libtpu need not look for the machine it is on, nor be the only one on it."""
+    """Lets libtpu compile without running programs: it does not inspect the machine, and need not be alone on it."""
     absent = [name for name in _COMPILE_ONLY if name not in os.environ]
     os.environ.update({name: _COMPILE_ONLY[name] for name in absent})
     try:

@@ -1,7 +1,7 @@
-"""What a model looks at: permutation importance of features, and integrated gradients of predictions.
+"""The influence of features on a model: permutation importance, and integrated gradients of predictions.
 
-Importing this package imports neither jax nor numpy: every public name is imported when it is first used.
-`__init__.pyi` is the typed list of them.
+The import of this package imports neither jax nor numpy, because every public name is imported when it is first used.
+`__init__.pyi` is the typed list of the names.
 """
 
 import importlib

@@ -1,4 +1,4 @@
-"""The explanations of one checkpoint, as a file of the model_dir."""
+"""The explanations of one checkpoint, stored as a file of the model_dir."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ FILE = "explanations.json"
 
 @dataclass(frozen=True, kw_only=True)
 class Explanations:
-    """What a model looks at.
+    """The influence of features on a model.
 
     Args:
         step: the global step of the checkpoint.
-        importances: see `permutation_importance`.
-        strengths: the mean absolute attribution by feature, see `Attributions.strength`; empty if there are none.
+        strengths: the mean absolute attribution by feature, see `Attributions.strength`. Empty without attributions.
+        residual: the residual of the attributions, see `Attributions.residual`.
         residual: of the attributions, see `Attributions.residual`.
     """
 
@@ -37,7 +37,7 @@ class Explanations:
 
 
 def write_explanations(model_dir: str | Path, explanations: Explanations) -> Path:
-    """Writes `explanations.json` into a model_dir, in the place of an older one.
+    """Writes `explanations.json` into a model_dir, and replaces an older one.
 
     Example:
         >>> import tempfile
@@ -55,7 +55,7 @@ def write_explanations(model_dir: str | Path, explanations: Explanations) -> Pat
 
 
 def read_explanations(model_dir: str | Path) -> Explanations | None:
-    """The explanations in a model_dir; None if there are none.
+    """Returns the explanations in a model_dir, or None if there are none.
 
     Raises:
         ArgumentError: the file does not hold explanations.

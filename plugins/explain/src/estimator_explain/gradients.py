@@ -1,4 +1,4 @@
-"""Integrated gradients: which part of a prediction each number of a row accounts for."""
+"""Integrated gradients: the part of a prediction that each number of a row accounts for."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ Numbers = Mapping[str, jax.Array]
 
 @dataclass(frozen=True, kw_only=True)
 class Attributions:
-    """What each number of each row adds to its score, against the baseline.
+    """The amount that each number of each row adds to its score, compared with the baseline.
 
     Args:
         values: the attributions by feature, float32 of the shape of the feature.
-        scores: float32[rows]; the score of each row.
-        baseline_scores: float32[rows]; the score of the same row with its numbers replaced by the baseline.
+        scores: the score of each row, float32[rows].
+        baseline_scores: the score of the same row with its numbers replaced by the baseline, float32[rows].
     """
 
     values: Mapping[str, np.ndarray]
@@ -38,7 +38,7 @@ class Attributions:
     def residual(self) -> float:
         """The largest distance between the sum of the attributions of a row and the change of its score.
 
-        It falls with the number of steps. A large one says that the attributions are not to be trusted.
+        It falls with the number of steps. If it is large, the attributions are not reliable.
         """
         rows = len(self.scores)
         total = sum(np.reshape(value, (rows, -1)).sum(axis=1) for value in self.values.values())
@@ -65,23 +65,23 @@ def integrated_gradients(
     rows: int = 1_000,
     checkpoint_path: str | None = None,
 ) -> Attributions:
-    """What each number of each row adds to a prediction, along the straight line from a baseline.
+    """Returns the amount that each number of each row adds to a prediction, along the straight line from a baseline.
 
     Numbers are the float features that model_fn receives, after host transforms. All other features (ids, words) keep
-    their values; permutation importance covers them. A missing number (NaN) stays missing and gets 0.
+    their values, and permutation importance covers them. A missing number (NaN) stays missing and gets 0.
 
     Args:
         estimator: a trained Estimator whose predictions are a dict.
-        input_fn: returns batches whose features are a flat dict.
-        output: the prediction to explain, [batch], [batch, 1] or [batch, classes]; of several heads "head/logits".
-        class_id: the class to explain; None: the one that the model predicts for the row.
+        input_fn: a function that returns batches whose features are a flat dict.
+        output: the prediction to explain, [batch], [batch, 1] or [batch, classes]. With several heads "head/logits".
+        class_id: the class to explain. None: the class that the model predicts for the row.
         baseline: the mean of each number over the rows, zero, or a number by feature.
-        steps: points on the line, at which gradients are computed.
+        steps: the number of points on the line at which gradients are computed.
         rows: the largest number of rows.
         checkpoint_path: a checkpoint to explain instead of the newest.
 
     Raises:
-        ArgumentError: there is no such prediction or class, or there are no float features.
+        ArgumentError: the prediction or class does not exist, or there are no float features.
         CheckpointNotFoundError: nothing has been trained.
 
     Source: Sundararajan, Taly and Yan, "Axiomatic Attribution for Deep Networks", 2017.
@@ -109,7 +109,7 @@ def _floats(features: Mapping[str, Any]) -> dict[str, jax.Array]:
 
 
 def _start(baseline: str | Mapping[str, float], seen: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """The beginning of the line, without the axis of the rows."""
+    """Returns the start of the line, without the axis of the rows."""
     if baseline == "mean":
         return {name: np.nan_to_num(np.nanmean(array, axis=0)) for name, array in seen.items()}
     given = {} if isinstance(baseline, str) else dict(baseline)
@@ -127,7 +127,7 @@ def _explaining(
     start: Mapping[str, np.ndarray],
     steps: int,
 ) -> Callable[..., ec.EstimatorSpec]:
-    """A model_fn whose predictions are attributions."""
+    """Returns a model_fn whose predictions are attributions."""
 
     def model_fn(features: Mapping[str, Any], labels: Any, mode: str, config: Any) -> ec.EstimatorSpec:
         def scores(numbers: Numbers) -> jax.Array:
@@ -158,7 +158,7 @@ def _explaining(
 
 
 def _matrix(predictions: Any, output: str) -> jax.Array:
-    """The prediction to explain, [batch, classes]."""
+    """Returns the prediction to explain, [batch, classes]."""
     named = {_name(key): array for key, array in predictions.items()} if isinstance(predictions, Mapping) else {}
     if output not in named:
         raise ArgumentError(
@@ -174,12 +174,12 @@ def _matrix(predictions: Any, output: str) -> jax.Array:
 
 
 def _name(key: object) -> str:
-    """The predictions of several heads are named by tuples of head and name."""
+    """Returns the name of a prediction. With several heads, its key is a tuple of head and name."""
     return "/".join(map(str, key)) if isinstance(key, tuple) else str(key)
 
 
 def _chosen(scores: jax.Array, class_id: int | None) -> jax.Array:
-    """The column to explain for each row, [batch, 1]."""
+    """Returns the column to explain for each row, [batch, 1]."""
     classes = scores.shape[1]
     if class_id is None:
         return jnp.argmax(scores, axis=1, keepdims=True)
@@ -191,7 +191,7 @@ def _chosen(scores: jax.Array, class_id: int | None) -> jax.Array:
 def _predicted(
     estimator: Estimator, model_fn: Callable[..., Any], input_fn: Callable[..., Any], path: str | None
 ) -> dict[str, np.ndarray]:
-    """All predictions of another model_fn on the same weights, by name."""
+    """Returns all predictions of another model_fn with the same weights, by name."""
     other = ec.with_model_fn(estimator, model_fn)
     batches = list(other.predict(input_fn, checkpoint_path=path, yield_single_examples=False))
     return {name: np.concatenate([np.asarray(batch[name]) for batch in batches]) for name in batches[0]}

@@ -17,20 +17,20 @@ from estimator_core.estimator import Estimator
 from estimator_core.metrics import less_is_better
 from estimator_explain.rows import Rows, read_rows
 
-#: Results that do not say how good a model is; of named heads the name follows.
+#: Results that do not measure the quality of a model. With named heads, the name of the head follows.
 _NOT_QUALITY = ("global_step", "label/mean", "prediction/mean", "accuracy_baseline", "probability_mean")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Importance:
-    """How much worse one metric becomes without one feature.
+    """The amount by which one metric becomes worse without one feature.
 
     Args:
         features: the features that were shuffled together.
         metric: the name of the metric.
-        baseline: its value on the rows as they are.
-        losses: by repetition, how much worse it was: positive if the model needs the feature, whichever way the metric
-            is good.
+        baseline: the value of the metric on the unchanged rows.
+        losses: the amount by which the metric became worse, by repetition. It is positive if the model needs the
+            feature, whether higher or lower values of the metric are better.
     """
 
     features: tuple[str, ...]
@@ -50,7 +50,7 @@ class Importance:
 
     @property
     def interval(self) -> tuple[float, float] | None:
-        """The 95% interval of the mean over shuffles, by Student's t; None for one repetition, or a loss that is
+        """The 95% interval of the mean over shuffles, by Student's t. None for one repetition, or for a loss that is
         not finite.
 
         Example:
@@ -78,20 +78,20 @@ def permutation_importance(
     rows: int = 10_000,
     checkpoint_path: str | None = None,
 ) -> list[Importance]:
-    """How much worse each metric becomes when the values of each feature are shuffled among the rows.
+    """Returns how much worse each metric becomes when the values of each feature are shuffled among the rows.
 
-    Rows are evaluated as any evaluation does it, host transforms included, in a directory of its own: nothing is
-    written to the model_dir. Features that say the same share their importance: shuffle them together.
+    Rows are evaluated as in any evaluation, including host transforms, in a separate directory. Nothing is written to
+    the model_dir. Features with the same information share their importance, so shuffle them together.
 
     Args:
         estimator: a trained Estimator.
-        input_fn: returns batches whose features are a flat dict.
-        features: names, and groups of names that are shuffled together; None: each feature by itself.
-        metrics: names of results of an evaluation; None: all numbers that say how good the model is. Less is better of
-            losses, errors and their like, by the words of the name, of all others more. "name:min" and "name:max" say
-            it otherwise.
-        repeats: shuffles of each feature.
-        seed: of the shuffles.
+        input_fn: a function that returns batches whose features are a flat dict.
+        features: the names, and groups of names that are shuffled together. None: each feature by itself.
+        metrics: the names of results of an evaluation. None: all numbers that measure the quality of the model. Lower
+            values are better for losses, errors and similar words in the name, and higher values for all others.
+            "name:min" and "name:max" set the direction.
+        repeats: the number of shuffles of each feature.
+        seed: the seed of the shuffles.
         rows: the largest number of rows, which are held in memory.
         checkpoint_path: a checkpoint to explain instead of the newest.
 
@@ -99,7 +99,7 @@ def permutation_importance(
         One record for each feature and metric, the most important feature of the first metric first.
 
     Raises:
-        ArgumentError: there is no such feature or metric, or the rows cannot be used.
+        ArgumentError: a feature or metric does not exist, or the rows cannot be used.
         CheckpointNotFoundError: nothing has been trained.
 
     Source: Breiman, "Random Forests", 2001; Fisher, Rudin and Dominici, "All Models are Wrong, but Many are Useful",
@@ -135,7 +135,7 @@ def permutation_importance(
 
 
 def place_of(one: Importance) -> float:
-    """What sorts the most important feature first. One whose importance is not a number comes last."""
+    """Returns the sort key, the most important feature first. An importance that is NaN comes last."""
     return math.inf if math.isnan(one.mean) else -one.mean
 
 
@@ -148,7 +148,7 @@ def _groups(features: Sequence[str | Sequence[str]] | None, table: Rows) -> list
 
 
 def _metrics(metrics: Sequence[str] | None, results: Mapping[str, Any]) -> dict[str, bool]:
-    """The metrics to look at, and of which of them less is better."""
+    """Returns the metrics to measure, and for each of them whether lower values are better."""
     numbers = [name for name, value in results.items() if np.ndim(value) == 0 and not _is_of_data(name)]
     asked = [_direction(one) for one in (numbers if metrics is None else metrics)]
     unknown = sorted({name for name, _ in asked} - set(numbers))

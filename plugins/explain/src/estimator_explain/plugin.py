@@ -1,4 +1,4 @@
-"""What estimator-explain declares to estimator-core. Imported at start-up: keep it light."""
+"""The declarations of estimator-explain for estimator-core. They are imported at start-up, so keep it light."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ ESTIMATOR_PLUGIN_API = (1, 2)
 
 
 def estimator_components() -> Sequence[Component]:
-    """The section of the report."""
+    """Returns the section of the report."""
     return [
         Component(
             kind="report_section",
@@ -22,7 +22,7 @@ def estimator_components() -> Sequence[Component]:
 
 
 def estimator_commands() -> Sequence[Command]:
-    """The command `estimator explain`."""
+    """Returns the command `estimator explain`."""
     return [
         Command(
             name="explain",

@@ -19,12 +19,12 @@ _LABELS = "labels"
 
 @dataclass(frozen=True, kw_only=True)
 class Rows:
-    """Whole columns, as the input yields them.
+    """The complete columns of the input.
 
     Args:
-        features: arrays [rows, ...] by name, strings among them.
+        features: the arrays [rows, ...] by name. Strings are allowed.
         labels: an array [rows, ...], arrays by name, or None.
-        batch_size: rows of the first batch.
+        batch_size: the number of rows of the first batch.
     """
 
     features: Mapping[str, np.ndarray]
@@ -37,17 +37,17 @@ class Rows:
         return len(next(iter(self.features.values())))
 
     def input_fn(self, changed: Mapping[str, np.ndarray] | None = None) -> Callable[..., Any]:
-        """An input of these rows, in order, with some columns replaced."""
+        """Returns an input of these rows, in order, with some columns replaced."""
         features = {**self.features, **(changed or {})}
         return numpy_input_fn(features, self.labels, batch_size=self.batch_size, shuffle=False)
 
 
 def read_rows(estimator: Estimator, input_fn: Callable[..., Any], limit: int) -> Rows:
-    """The first rows of an input.
+    """Returns the first rows of an input.
 
     Args:
-        estimator: its params and config are passed to `input_fn`.
-        input_fn: returns batches whose features are a flat dict.
+        estimator: the Estimator, whose params and config are passed to `input_fn`.
+        input_fn: a function that returns batches whose features are a flat dict.
         limit: the largest number of rows.
 
     Raises:
@@ -87,13 +87,13 @@ def read_rows(estimator: Estimator, input_fn: Callable[..., Any], limit: int) ->
 
 
 def _in_several_processes(estimator: Estimator) -> bool:
-    """Whether the estimator is one of several, or becomes one when it connects; jax is not asked before that."""
+    """Returns whether the run has several processes. It does not call jax before jax is connected."""
     group = estimator.config.process_group
     return (group is not None and group.count > 1) or (jax.distributed.is_initialized() and jax.process_count() > 1)
 
 
 class _Seen:
-    """A host transform that keeps batches as the input yields them: with all bits, and texts among them."""
+    """A host transform that stores batches as the input yields them, with all bits, and with strings."""
 
     name, version = "explained rows", 1
 
@@ -101,26 +101,26 @@ class _Seen:
         self.batches: list[Mapping[str, Any]] = []
 
     def config(self) -> dict[str, Any]:
-        """None."""
+        """Returns no arguments."""
         return {}
 
     @property
     def files(self) -> Mapping[str, Path]:
-        """None."""
+        """Returns no files."""
         return {}
 
     def apply(self, batch: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-        """Keeps a copy, since the input may fill its arrays again. Zeros stand for what devices may not hold."""
+        """Stores a copy, because the input may reuse its arrays. Zeros replace values that devices cannot hold."""
         self.batches.append({str(name): jax.tree.map(np.array, part) for name, part in batch.items()})
         return {name: jax.tree.map(_as_zeros, part) for name, part in batch.items()}
 
     @property
     def is_nested(self) -> bool:
-        """Whether a part of the newest batch is more than an array."""
+        """Whether a part of the newest batch is not a single array."""
         return not all(isinstance(part, np.ndarray) for part in self.batches[-1].values())
 
     def rows(self, kept: Sequence[Any], limit: int) -> dict[str, np.ndarray]:
-        """Whole columns of the examples that are kept of each batch."""
+        """Returns the complete columns of the examples that are kept of each batch."""
         parts = [
             {name: array[rows] for name, array in batch.items()} for batch, rows in zip(self.batches, kept, strict=True)
         ]

@@ -14,12 +14,12 @@ _MOST_METRICS, _MOST_ROWS = 3, 15
 
 
 class ExplanationSection:
-    """For up to three metrics the features, the most important first; then the mean attributions."""
+    """Shows the features for up to three metrics, the most important first, and then the mean attributions."""
 
     title, order = "What the model looks at", 24
 
     def body(self, source: ReportSource) -> str | None:
-        """The charts; None if the model_dir has no explanations."""
+        """Returns the charts, or None if the model_dir has no explanations."""
         found = read_explanations(source.model_dir)
         if found is None:
             return None

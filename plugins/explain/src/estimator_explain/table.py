@@ -9,7 +9,7 @@ _COLUMNS = 4
 
 
 def table_of(found: Explanations) -> str:
-    """A row for each feature, a column for each of the first four metrics, and one for attributions if there are some.
+    """Returns a row for each feature, a column for each of the first four metrics, and one for attributions, if any.
 
     Example:
         >>> one = Importance(features=("x",), metric="accuracy", baseline=0.9, losses=(0.2,))

@@ -13,10 +13,10 @@ from estimator_policy.reading import read_policy
 if TYPE_CHECKING:
     from estimator_core.config import RunConfig
 
-#: The environment variables that select plugins, and how each is read.
+#: The environment variables that select plugins, and the setting of each.
 _LISTS = {"ESTIMATOR_PLUGINS": "allow", "ESTIMATOR_PLUGINS_BLOCK": "block"}
 _TRUE = ("1", "true", "yes", "on")
-#: The variables that a switch of the command line set.
+#: The environment variable with the names of the variables that a switch of the command line set.
 _SWITCHED = "ESTIMATOR_COMMAND_LINE"
 _ADDING = ("block", "lock")
 
@@ -29,14 +29,14 @@ def effective_settings(
     config: RunConfig | None = None,
     run_file: Sequence[Layer] = (),
 ) -> tuple[Setting, ...]:
-    """The effective settings and their sources. Weakest first: the package, the policy file, the file of the run,
-    RunConfig, the environment, the command line. A prohibition of the policy holds against all others.
+    """Returns the effective settings and their sources. Weakest first: the package, the policy file, the file of the
+    run, RunConfig, the environment, the command line. A prohibition of the policy overrides all others.
 
     Args:
         environ: the environment.
         folder: the folder of the project, or one below it.
         plugins: the plugins whose options are read.
-        config: the RunConfig of the run; None: without a run.
+        config: the RunConfig of the run, or None without a run.
         run_file: the settings in a file of the run, weakest first: `default_hooks`, `component.ROLE`, `lock`, `allow`,
             `block`, `option OWNER.NAME`.
 
@@ -89,7 +89,7 @@ def _of_config(config: RunConfig) -> Layer:
 
 
 def _of_environment(environ: Mapping[str, str], plugins: Iterable[PluginRecord]) -> Sequence[Layer]:
-    """One layer for each variable. Variables that a switch set are named after the command line."""
+    """Returns one layer for each variable. Variables that a switch set are named after the command line."""
     read: dict[str, tuple[str, Any]] = {}
     for variable, name in _LISTS.items():
         if variable in environ:
@@ -117,7 +117,7 @@ def _of_environment(environ: Mapping[str, str], plugins: Iterable[PluginRecord])
 
 
 def _forbidden(setting: Setting, policy: Policy, origin: str) -> Setting:
-    """The setting, without the parts that the policy forbids."""
+    """Returns the setting without the parts that the policy forbids."""
     if setting.name == "strict" and policy.strict:
         return Setting(name="strict", value=True, origin=origin)
     limit = {"allow": policy.allow, "default_hooks": policy.default_hooks}.get(setting.name)

@@ -1,4 +1,4 @@
-"""The origin of values: layers of settings, weakest first, and the effective value."""
+"""Layers of settings, weakest first, and the effective value of each setting with its origin."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ class Layer:
     """One source of settings.
 
     Attributes:
-        origin: its name, such as "RunConfig" or "environment variable ESTIMATOR_PLUGINS".
+        origin: the name, such as "RunConfig" or "environment variable ESTIMATOR_PLUGINS".
         values: the values by name of the setting.
     """
 
@@ -27,7 +27,7 @@ class Setting:
     Attributes:
         name: the name of the setting.
         value: the effective value.
-        origin: the origin of its layer; several, joined by " and ", if their values add up.
+        origin: the origin of its layer. Several origins, joined by " and ", if their values add up.
     """
 
     name: str
@@ -36,11 +36,12 @@ class Setting:
 
 
 def resolve(layers: Sequence[Layer], *, adding: Sequence[str] = ()) -> tuple[Setting, ...]:
-    """The effective value of each setting: that of the last layer that has it; lists of `adding` are joined.
+    """Returns the effective value of each setting, which is that of the last layer with it. Lists of `adding` are
+    joined.
 
     Args:
-        layers: the layers, weakest first.
-        adding: the names of settings, tuples, whose values of all layers are joined.
+        layers: the layers of settings, weakest first.
+        adding: the names of settings that are tuples, and whose values in all layers are joined.
 
     Example:
         >>> default = Layer(origin="default", values={"strict": False, "block": ()})

@@ -12,11 +12,11 @@ FORMAT = 1
 
 
 def may_be_replaced(file: Path) -> bool:
-    """Whether there is no file, or only a lock."""
+    """Returns whether the file does not exist, or holds only a lock."""
     try:
         found = json.loads(file.read_text(encoding="utf-8"))
     except OSError:
-        return True  # writing says why, where it fails
+        return True  # a failed write raises the error later
     except ValueError:
         return False
     return isinstance(found, dict) and {"format", "plugins"} <= found.keys()
@@ -26,8 +26,8 @@ def write_lock(file: str | Path, plugins: Iterable[Mapping[str, str]]) -> None:
     """Records the plugins that runs may have, for `estimator --locked`, `RunConfig(plugins_lock=...)` or a policy.
 
     Args:
-        file: the file to write; an existing one is replaced atomically.
-        plugins: `Plugins.versions()`, or the "plugins" of the manifest of a checkpoint or export.
+        file: the file to write. An existing file is replaced atomically.
+        plugins: the result of `Plugins.versions()`, or the "plugins" of the manifest of a checkpoint or export.
 
     Example:
         >>> import tempfile

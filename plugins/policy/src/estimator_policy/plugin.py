@@ -1,4 +1,4 @@
-"""What estimator-policy declares to estimator-core. Imported at start-up: keep it light."""
+"""The declarations of estimator-policy for estimator-core. They are imported at start-up, so keep it light."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ ESTIMATOR_PLUGIN_API = (1, 0)
 
 
 def estimator_commands() -> Sequence[Command]:
-    """The commands `estimator plugins lock` and `estimator plugins policy`, also available by their last word alone."""
+    """Returns the commands `estimator plugins lock` and `estimator plugins policy`. Their last word also works."""
     return [
         Command(name="lock", target="estimator_policy.cli.lock", summary="Write down the plugins that runs may have."),
         Command(name="policy", target="estimator_policy.cli.policy", summary="Print what holds for plugins, and why."),

@@ -15,10 +15,11 @@ _KEYS = ("allow", "block", "options", "default_hooks", "overrides", "strict", "l
 
 
 def read_policy(files: Sequence[str]) -> Policy:
-    r"""The combined policy of several files: all prohibitions hold; of options and overrides the last file counts.
+    r"""Returns the combined policy of several files: all prohibitions hold, and the last file sets options and
+    overrides.
 
     Raises:
-        PluginError: a file cannot be read, or has a setting that no policy has.
+        PluginError: a file cannot be read, or has an unknown setting.
 
     Example:
         >>> import tempfile
@@ -45,7 +46,7 @@ def read_policy(files: Sequence[str]) -> Policy:
 
 
 def _common(lists: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
-    """The names that all lists have."""
+    """Returns the names that all lists have."""
     first, *others = lists
     return tuple(name for name in first if all(normalise(name) in map(normalise, other) for other in others))
 
@@ -62,7 +63,7 @@ def _read(file: str) -> Policy:
     try:
         text = Path(file).read_text(encoding="utf-8")
         tables = tomllib.loads(text)
-    except (OSError, ValueError) as error:  # an unreadable policy must not count as one that forbids nothing
+    except (OSError, ValueError) as error:  # an unreadable policy must not count as one without prohibitions
         raise PluginError(f"the policy {file} cannot be read: {error}") from error
     _known(file, tables, ("plugins",), "table")
     plugins = _table(file, "plugins", tables.get("plugins", {}))

@@ -1,7 +1,7 @@
-"""One self-contained HTML page about a run, to which plugins add sections.
+"""Writes one self-contained HTML page about a run, to which plugins add sections.
 
-Importing this package imports no jax: every public name is imported when it is first used. `__init__.pyi` is the typed
-list of them.
+The import of this package does not import jax, because every public name is imported when it is first used.
+`__init__.pyi` is the typed list of the names.
 """
 
 import importlib

@@ -14,11 +14,11 @@ _COLOURS = ("#1f5fbf", "#c2410c", "#15803d", "#7e22ce", "#0e7490", "#a16207")
 def line_chart(
     title: str, lines: Mapping[str, Points], *, x: str, y: str, unit: bool = False, diagonal: bool = False
 ) -> str:
-    """Lines over one x axis. Values that are not finite are skipped.
+    """Returns a chart of lines over one x axis. Values that are not finite are skipped.
 
     Args:
         title: the title above the chart.
-        lines: points by name; names are shown if there are several.
+        lines: the points by name. Names are shown if there are several.
         x: the label of the horizontal axis.
         y: the label of the vertical axis.
         unit: whether both axes go from 0 to 1.
@@ -42,7 +42,7 @@ def line_chart(
         colour = _COLOURS[number % len(_COLOURS)]
         drawn = [p for p in line if all(map(math.isfinite, p))]
         path = " ".join(map(at, drawn))
-        dashed = number >= len(_COLOURS)  # a colour that comes again
+        dashed = number >= len(_COLOURS)  # a repeated colour
         dashes = ' stroke-dasharray="6 3"' if dashed else ""
         body.append(f'<polyline points="{path}" fill="none" stroke="{colour}" stroke-width="1.8"{dashes}/>')
         if len(drawn) <= 40:
@@ -58,12 +58,12 @@ def line_chart(
 
 
 def interval_chart(title: str, rows: Sequence[tuple[str, float, tuple[float, float] | None]], marked: float) -> str:
-    """A value with its interval in each row, and a line at the value of all examples.
+    """Returns a chart with a value and its interval in each row, and a line at the value of all examples.
 
     Args:
         title: the title above the chart.
-        rows: name, value and ends; None: no interval.
-        marked: the value of all examples; not drawn unless it is finite, and ends of intervals likewise.
+        rows: the name, the value, and the ends of the interval or None.
+        marked: the value of all examples. It is drawn only if it is finite, like the ends of intervals.
     """
     marks = [marked] if math.isfinite(marked) else []
     ends = [end for _, value, pair in rows for end in (value, *(pair or ())) if math.isfinite(end)]
@@ -97,7 +97,7 @@ def interval_chart(title: str, rows: Sequence[tuple[str, float, tuple[float, flo
 
 
 def matrix_chart(title: str, counts: Sequence[Sequence[float]]) -> str:
-    """A confusion matrix: rows are labels, columns predictions; colours are shares of a row."""
+    """Returns a confusion matrix. Rows are labels, columns are predictions, and colours are shares of a row."""
     size = len(counts)
     cell = max(14, min(60, 240 // max(size, 1)))
     width, height = 60 + cell * size + 20, _TOP + cell * size + 40
@@ -145,7 +145,7 @@ def _svg(width: int, height: int, body: Sequence[str]) -> str:
 
 
 def _span(values: Sequence[float]) -> tuple[float, float]:
-    """The range of the values, never empty."""
+    """Returns the range of the values, never empty."""
     low, high = (min(values), max(values)) if values else (0.0, 1.0)
     around = 0.1 * abs(low) or 0.5
     return (low, high) if high > low else (low - around, high + around)

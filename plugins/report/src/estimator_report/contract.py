@@ -14,8 +14,8 @@ class ReportSource:
 
     Args:
         model_dir: the model_dir of the run.
-        evaluation: the name of the evaluation; "" for the unnamed evaluation.
-        results: metrics by global step, in the order of the steps.
+        evaluation: the name of the evaluation, or "" for the unnamed evaluation.
+        results: the metrics by global step, in the order of the steps.
     """
 
     model_dir: Path
@@ -24,7 +24,7 @@ class ReportSource:
 
     @property
     def newest(self) -> Mapping[str, Any]:
-        """The metrics of the last step; empty if there are none."""
+        """The metrics of the last step. Empty if there are none."""
         return self.results[max(self.results)] if self.results else {}
 
 
@@ -43,7 +43,7 @@ class ReportSection(Protocol):
         ...
 
     def body(self, source: ReportSource) -> str | None:
-        """The HTML below the heading, or None to omit the section.
+        """Returns the HTML below the heading, or None to omit the section.
 
         Escape text from outside (`html.escape`). Do not use scripts or load anything. Pictures are inline SVG.
 

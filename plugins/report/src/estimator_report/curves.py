@@ -1,4 +1,4 @@
-"""Curves from counts of scores."""
+"""Computes curves from counts of scores."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ Points = list[tuple[float, float]]
 
 
 def roc(counts: Counts) -> Points:
-    """False and true positive rate at each threshold, from the highest on.
+    """Returns the false and true positive rate at each threshold, from the highest on.
 
     Args:
-        counts: [2, buckets]: how many examples with the answer no and yes have a score in each bucket.
+        counts: the numbers of examples with the answers no and yes that have a score in each bucket: [2, buckets].
 
     Example:
         >>> roc([[1, 0], [0, 1]])
@@ -24,7 +24,7 @@ def roc(counts: Counts) -> Points:
 
 
 def precision_recall(counts: Counts) -> Points:
-    """Recall and precision at each threshold with at least one positive prediction.
+    """Returns recall and precision at each threshold with at least one positive prediction.
 
     Example:
         >>> precision_recall([[1, 0], [0, 1]])
@@ -35,7 +35,7 @@ def precision_recall(counts: Counts) -> Points:
 
 
 def calibration(counts: Counts, bins: int = 10) -> Points:
-    """Stated probability and how often the answer was yes, in each of `bins` equal ranges that have examples.
+    """Returns the predicted probability and the share of yes, in each of `bins` equal ranges that have examples.
 
     Example:
         >>> calibration([[0.0] * 4, [0.0, 0.0, 0.0, 3.0]], bins=4)
@@ -53,7 +53,7 @@ def calibration(counts: Counts, bins: int = 10) -> Points:
 
 
 def area(points: Points) -> float:
-    """The area below a curve, by trapezia.
+    """Returns the area below a curve, by trapezia.
 
     Example:
         >>> area([(0.0, 0.0), (0.0, 1.0), (1.0, 1.0)])

@@ -1,4 +1,4 @@
-"""The page: sections joined into one HTML file that loads nothing."""
+"""Joins the sections to one HTML page that loads nothing."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ th:first-child,td:first-child{text-align:left}details{margin:.5rem 0}summary{cur
 .charts{display:flex;flex-wrap:wrap;gap:1rem}svg{background:#fafbfc;border:1px solid #e7ebef;border-radius:4px}
 svg text{font:11px system-ui,sans-serif;fill:#5b6670}svg .title{font-size:13px;fill:#1b1f24}
 """
-#: Nothing is loaded and nothing runs, whatever a name in the data looks like.
+#: The policy of the page. It loads nothing and runs nothing, whatever the names in the data contain.
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
 
 
 def build_page(title: str, source: ReportSource, sections: Iterable[ReportSection]) -> str:
-    """The page as HTML.
+    """Returns the page as HTML.
 
     Args:
         title: the title of the page.
         source: the subject of the page.
-        sections: used in the order of their `order`. Sections without content are skipped.
+        sections: the sections, in any order. The page sorts them by `order`. Sections without content are skipped.
 
     Example:
         >>> source = ReportSource(model_dir=Path("runs/x"), evaluation="", results={})
@@ -56,12 +56,12 @@ def build_page(title: str, source: ReportSource, sections: Iterable[ReportSectio
 
 
 def write_report(source: ReportSource, path: Path, *, plugins: Plugins | None = None) -> Path:
-    """Writes the page with the sections of all plugins; returns its path.
+    """Writes the page with the sections of all plugins, and returns its path.
 
     Args:
         source: the subject of the page, see `read_source`.
-        path: the path of the file; an existing file is replaced atomically.
-        plugins: the plugins with the sections; None: the installed ones.
+        path: the path of the file. An existing file is replaced atomically.
+        plugins: the plugins with the sections. None: the installed ones.
 
     Raises:
         ArgumentError: the file cannot be written there.
@@ -74,11 +74,11 @@ def write_report(source: ReportSource, path: Path, *, plugins: Plugins | None = 
 
 
 def replace_page(path: Path, text: str) -> Path:
-    """Atomically writes a page, with its directory; returns its path.
+    """Writes a page atomically, with its directory, and returns its path.
 
     Args:
-        path: of the file; an existing one is replaced.
-        text: the page.
+        path: the path of the file. An existing file is replaced.
+        text: the HTML of the page.
 
     Raises:
         ArgumentError: the file cannot be written there.
@@ -94,7 +94,7 @@ def replace_page(path: Path, text: str) -> Path:
         with draft_of(path) as draft:
             draft.write_text(text, encoding="utf-8")
     except OSError as error:
-        file = isinstance(error, FileExistsError)  # as mkdir raises it
+        file = isinstance(error, FileExistsError)  # the error of mkdir
         why = f"{path.parent} is a file, not a directory" if file else error.strerror
         raise ArgumentError(f"{path} cannot be written: {why}.") from error
     return path

@@ -1,4 +1,4 @@
-"""What estimator-report declares to estimator-core. Imported at start-up: keep it light."""
+"""The declarations of estimator-report for estimator-core. They are imported at start-up, so keep it light."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _SECTIONS = (
 
 
 def estimator_kinds() -> Sequence[Kind]:
-    """The kind of sections of the page."""
+    """Returns the kind of sections of the page."""
     return [
         Kind(
             name="report_section",
@@ -34,7 +34,7 @@ def estimator_kinds() -> Sequence[Kind]:
 
 
 def estimator_components() -> Sequence[Component]:
-    """The sections about a run and its evaluations."""
+    """Returns the sections about a run and its evaluations."""
     return [
         Component(
             kind="report_section", name=name, target=f"estimator_report.sections.{name}:{target}", summary=summary
@@ -44,7 +44,7 @@ def estimator_components() -> Sequence[Component]:
 
 
 def estimator_commands() -> Sequence[Command]:
-    """The command `estimator report`."""
+    """Returns the command `estimator report`."""
     return [
         Command(
             name="report",

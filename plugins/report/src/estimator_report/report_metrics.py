@@ -22,30 +22,31 @@ BUCKETS = 100
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True, kw_only=True)
 class Counts(TotalsMetric):
-    """Counts in a table."""
+    """The counts of a table."""
 
     counts: jax.Array
     shape: tuple[int, int] = field(metadata={"static": True})
 
     def compute(self) -> np.ndarray:
-        """The table, float64."""
+        """Returns the table, float64."""
         return total_value(self.counts).reshape(self.shape)
 
 
 def report_metrics(labels: Any, predictions: Mapping[str, Any]) -> dict[str, Any]:
-    """The metrics from which the curves of the page are drawn, for `ec.add_metrics(estimator, report_metrics)`.
+    """Returns the metrics for the curves of the page, for `ec.add_metrics(estimator, report_metrics)`.
 
     Args:
-        labels: class ids, [batch] or [batch, 1].
-        predictions: a dict with "probabilities" [batch, classes], as the heads for classes return them.
+        labels: the class ids, [batch] or [batch, 1].
+        predictions: a dict with "probabilities" [batch, classes], as classification heads return it.
 
     Returns:
-        "report/confusion": [classes, classes], rows are labels. "report/scores": [2, 100], how many examples with the
-        answer no and yes have a score in each of 100 equal buckets: the probability of class 1 of two; of more classes
-        that of the class predicted, the answer being whether it is right.
+        "report/confusion": [classes, classes], rows are labels. "report/scores": [2, 100], the number of examples with
+        the answers no and yes that have a score in each of 100 equal buckets. With two classes, the score is the
+        probability of class 1. With more classes, it is the probability of the predicted class, and the answer is
+        whether that class is right.
 
     Raises:
-        ArgumentError: there are no such predictions.
+        ArgumentError: the predictions have no probabilities of this form.
 
     Example:
         >>> found = report_metrics(np.array([1, 0]), {"probabilities": np.array([[0.2, 0.8], [0.4, 0.6]])})

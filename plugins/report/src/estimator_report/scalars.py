@@ -1,4 +1,4 @@
-"""Scalars from event files, read without TensorBoard."""
+"""Reads scalars from event files without TensorBoard."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from pathlib import Path
 
 
 def read_scalars(directory: Path) -> dict[str, list[tuple[int, float]]]:
-    """The scalars of the event files of a directory: points `(step, value)` by tag, in the order of the steps.
+    """Returns the scalars of the event files of a directory: points `(step, value)` by tag, in the order of the steps.
 
-    A file that ends in the middle of a record is read up to there. Of two values of a step the later one counts.
+    A file with an incomplete last record is read up to that record. Of two values of a step, the later one counts.
 
     Args:
         directory: the directory that directly holds the event files.
@@ -28,7 +28,7 @@ def read_scalars(directory: Path) -> dict[str, list[tuple[int, float]]]:
 
 
 def _records(path: Path) -> Iterator[bytes]:
-    """Each record: its length, a checksum of the length, the bytes, a checksum of the bytes."""
+    """Yields each record. A record has its length, a checksum of the length, the bytes, and a checksum of the bytes."""
     with path.open("rb") as file:
         while len(head := file.read(12)) == 12:
             (length,) = struct.unpack("<Q", head[:8])

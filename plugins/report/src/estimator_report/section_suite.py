@@ -20,17 +20,17 @@ class ReportSectionSuite:
     """Proves the contract of a section. Subclass it and define the section.
 
     Attributes:
-        results: metrics by step for which the section has content.
+        results: the metrics by step for which the section has content.
     """
 
     results: dict[int, dict[str, Any]]
 
     def section(self) -> ReportSection:
-        """The section under test."""
+        """Returns the section under test."""
         raise NotImplementedError
 
     def test_is_a_section(self) -> None:
-        """It has title, order and body."""
+        """It has a title, an order and a body."""
         assert isinstance(self.section(), ReportSection)
 
     def test_says_nothing_where_there_is_nothing(self) -> None:
@@ -61,13 +61,13 @@ class ReportSectionSuite:
         assert repr(source.results) == repr(before), "it changes the results"
 
     def test_a_number_that_is_none_is_shown(self) -> None:
-        """Metrics that are NaN or infinite leave whole HTML."""
+        """Metrics that are NaN or infinite lead to complete HTML."""
         for odd in (math.nan, math.inf, -math.inf):
             source = self._source(_with_numbers(self.results, odd))
             assert unclosed(build_page("x", source, [self.section()])) == [], f"results of {odd}"
 
     def test_one_evaluation_is_enough(self) -> None:
-        """With the results of one step it has content, or nothing to say."""
+        """With the results of one step it has content, or returns None."""
         step = max(self.results)
         assert unclosed(build_page("x", self._source({step: self.results[step]}), [self.section()])) == []
 
@@ -76,7 +76,7 @@ class ReportSectionSuite:
 
 
 def unclosed(page: str) -> list[str]:
-    """Tags that are opened and not closed, or closed and not opened."""
+    """Returns tags that are opened and not closed, or closed and not opened."""
     open_tags: list[str] = []
     wrong: list[str] = []
 
@@ -94,7 +94,7 @@ def unclosed(page: str) -> list[str]:
 
 
 def _with_numbers(value: Any, number: float) -> Any:
-    """The results with this number for each metric that is a real number; counts and steps stay."""
+    """Returns the results with this number for each metric that is a real number. Counts and steps stay."""
     if isinstance(value, dict):
         return {key: _with_numbers(each, number) for key, each in value.items()}
     if isinstance(value, list):
@@ -103,7 +103,7 @@ def _with_numbers(value: Any, number: float) -> Any:
 
 
 def _renamed(value: Any, name: str) -> Any:
-    """The results with another value in every slice, and another metric."""
+    """Returns the results with another value in every slice, and another metric."""
     if isinstance(value, dict):
         renamed = {key: _renamed(each, name) for key, each in value.items()}
         if renamed.get("slice"):

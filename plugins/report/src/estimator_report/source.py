@@ -10,15 +10,15 @@ from estimator_report.contract import ReportSource
 
 
 def read_source(model_dir: Path, evaluation: str | None = None) -> ReportSource:
-    """The results of one evaluation of a run.
+    """Returns the results of one evaluation of a run.
 
     Args:
         model_dir: the model_dir of the run.
-        evaluation: its name; None: the one with the newest results.
+        evaluation: the name of the evaluation. None: the one with the newest results.
 
     Raises:
-        ArgumentError: there is no such directory, there are no results, or none of this name. A run without evaluations
-            still has a page.
+        ArgumentError: the directory does not exist, or has no results of this name. A run without evaluations still has
+            a page.
     """
     files = {_name(path.parent): path for path in model_dir.glob("eval*/metrics.jsonl")}
     if not files and evaluation is None and (model_dir / "run.json").exists():

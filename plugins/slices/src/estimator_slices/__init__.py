@@ -1,7 +1,7 @@
 """Evaluation by slice: every metric for the examples with one value of a feature, with confidence intervals.
 
-Importing this package imports neither jax nor scipy: every public name is imported when it is first used.
-`__init__.pyi` is the typed list of them.
+The import of this package imports neither jax nor scipy, because every public name is imported when it is first used.
+`__init__.pyi` is the typed list of the names.
 """
 
 import importlib

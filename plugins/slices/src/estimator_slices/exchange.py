@@ -1,4 +1,4 @@
-"""Exchanges the slice keys of a batch that several processes drew together, so that all know them."""
+"""Exchanges the slice keys of a batch among the processes that drew it, so that all of them know all keys."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from estimator_slices.keys import Drawn
 
 
 def global_keys(drawn: Drawn | None, part: tuple[int, int], rows: int, own: Sequence[int] | None) -> Drawn:
-    """The keys of a batch of all processes, in the rows that it has on the devices; the same in every process.
+    """Returns the keys of a batch of all processes, in its row order on the devices. They are the same everywhere.
 
     Args:
-        drawn: the keys that this process drew; None: its input has ended.
-        part: the part of the input that this process draws, and the number of parts; with one part nothing is
+        drawn: the keys that this process drew. None: its input has ended.
+        part: the part of the input that this process draws, and the number of parts. With one part, nothing is
             exchanged. Processes with the same part draw the same rows.
         rows: the number of rows of the batch on the devices.
-        own: the rows that were drawn here, of a batch that is dealt out; empty: every process drew all. None: the input
-            divides itself, and its parts follow each other.
+        own: the rows that were drawn here, if rows of a batch are assigned to processes. Empty: every process drew all
+            rows. None: the input divides itself, and its parts follow each other.
     """
     if part[1] == 1:
         assert drawn is not None, "a batch was drawn somewhere"
@@ -41,14 +41,14 @@ def global_keys(drawn: Drawn | None, part: tuple[int, int], rows: int, own: Sequ
 
 
 def whole_batch(parts: Sequence[Drawn], rows: int) -> Drawn:
-    """The parts as one, in the rows that the batch has on the devices: padding follows each part.
+    """Returns the parts as one, in the row order of the batch on the devices, where padding follows each part.
 
     Args:
-        parts: at least one.
+        parts: the parts, at least one.
         rows: the number of rows of the batch on the devices.
     """
     own = [len(part.real) for part in parts]
-    # If batches are padded, all parts have equally many rows.
+    # If batches are padded, all parts have the same number of rows.
     sizes = own if sum(own) == rows else [rows // len(parts)] * len(parts)
     values: list[list[list[Any]]] = []
     codes: list[np.ndarray[Any, np.dtype[np.int32]]] = []
@@ -81,7 +81,7 @@ def _from_json(value: list[Any]) -> Drawn:
 
 
 def _gathered(text: str) -> list[str]:
-    """The texts of all processes, in their order."""
+    """Returns the texts of all processes, in their order."""
     from jax.experimental import multihost_utils
 
     raw = np.frombuffer(text.encode(), np.uint8)

@@ -1,4 +1,4 @@
-"""The program that adds one batch to the metrics of its slices, and the one that reads them at the end."""
+"""The program that adds one batch to the metrics of its slices, and the program that reads them at the end."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy as np
 from estimator_core.metrics import Metric, merge_metrics, split_host_metrics
 from estimator_slices.hoisting import hoisted
 
-#: How many weights of examples are processed together: slices times groups times rows.
+#: The largest number of example weights that are processed together: slices times groups times rows.
 _TOGETHER = 2**19
 Metrics = dict[str, Metric]
 
@@ -33,9 +33,9 @@ class Keys(NamedTuple):
     """The slices of a batch.
 
     Attributes:
-        slots: int32 [rows, crossings + 1]: the places in the table to which a row belongs; -1: none.
-        groups: int32 [rows].
-        cells: int32 [any]: the places that occur in `slots`, filled up with a number that is not a place.
+        slots: the places in the table to which each row belongs, int32 [rows, crossings + 1]. -1 means no place.
+        groups: the group of each row, int32 [rows].
+        cells: the places that occur in `slots`, int32 of any length, filled up with a number that is not a place.
     """
 
     slots: Any
@@ -44,11 +44,11 @@ class Keys(NamedTuple):
 
 
 def folding(batch_metrics: Callable[..., Metrics], groups: int) -> Callable[..., tuple[Table, Metrics]]:
-    """The function `(table, state, features, labels, weights, keys) -> (table, metrics of whole arrays)`.
+    """Returns the function `(table, state, features, labels, weights, keys) -> (table, metrics of whole arrays)`.
 
     Args:
-        batch_metrics: see `Run.batch_metrics`.
-        groups: how many groups of examples.
+        batch_metrics: the function of `Run.batch_metrics`.
+        groups: the number of groups of examples.
     """
 
     def fold(table: Table, state: Any, features: Any, labels: Any, weights: Any, keys: Keys) -> tuple[Table, Metrics]:
@@ -73,19 +73,19 @@ def folding(batch_metrics: Callable[..., Metrics], groups: int) -> Callable[...,
 
 
 def _together(cells: int, each: int) -> int:
-    """How many cells, a power of two as their number, are computed at once."""
+    """Returns the number of cells that are computed at once. It is a power of two, like the number of cells."""
     return min(cells, 1 << max(0, (_TOGETHER // max(each, 1)).bit_length() - 1))
 
 
 def empty(batch_metrics: Callable[..., Metrics], slices: int, groups: int, *batch: Any) -> Table:
-    """A table without examples; `batch`: state, features, labels and weights."""
+    """Returns a table without examples. `batch` has state, features, labels and weights."""
     shapes = jax.eval_shape(lambda *args: split_host_metrics(batch_metrics(*args))[0], *batch)
     metrics = jax.tree.map(lambda leaf: np.zeros((slices, groups, *leaf.shape), leaf.dtype), shapes)
     return Table(np.zeros((slices, groups), bool), metrics)
 
 
 def widened(table: Table, slices: int) -> Table:
-    """The table with room for more slices, made on the host because it seldom grows."""
+    """Returns the table with room for more slices. It is made on the host, because it seldom grows."""
 
     def wide(leaf: Any) -> Any:
         return np.concatenate([leaf, np.zeros((slices - leaf.shape[0], *leaf.shape[1:]), leaf.dtype)])
@@ -95,7 +95,7 @@ def widened(table: Table, slices: int) -> Table:
 
 @jax.jit
 def without_each_group(table: Table) -> tuple[Table, Table]:
-    """The metrics of all groups together, [slices]; and of all but each, [groups, slices]."""
+    """Returns the metrics of all groups together, [slices], and of all groups except each one, [groups, slices]."""
     by_group: Table = jax.tree.map(lambda leaf: jnp.moveaxis(leaf, 1, 0), table)
     nothing: Table = jax.tree.map(lambda leaf: jnp.zeros_like(leaf[0]), by_group)
 
@@ -108,8 +108,8 @@ def without_each_group(table: Table) -> tuple[Table, Table]:
 
 
 def _joined(left: Table, right: Table) -> Table:
-    """Both tables joined. A slice that only one table has seen keeps its values, since zeros need not be neutral."""
-    if not left.metrics:  # the model has none of examples
+    """Returns both tables joined. A slice in only one table keeps its values, because zeros may not be neutral."""
+    if not left.metrics:  # the model has no metrics of examples
         return Table(left.seen | right.seen, {})
     merge: Callable[..., Metrics] = merge_metrics
     for _ in range(left.seen.ndim):

@@ -16,23 +16,23 @@ from estimator_slices.rows import SliceRow, by_name, rows_of
 
 _log = logging.getLogger("estimator_slices")
 _STATE = "slices.json"
-#: The values of an export that has begun, beside the state until they are in it.
+#: The file with the values of an export that has begun. They become the state when the export is complete.
 _BEGUN = "slices.begun.json"
 
 
 class SliceGate:
-    """An exporter around another one, which is called only if no slice is much worse than at the last export.
+    """Wraps another exporter, which is called only if no slice is much worse than at the last export.
 
     The metrics of the last export are kept in `<export_path>/slices.json`, across restarts. The first export must only
     reach `at_least`. The exporter is used in an EvalSpec with slices.
 
     Args:
-        exporter: the wrapped exporter, which makes its own decision, too.
+        exporter: the wrapped exporter, which also makes its own decision.
         metric: the metric that is compared.
-        largest_fall: how much worse a slice may be than at the last export.
+        largest_fall: the largest amount by which a slice may be worse than at the last export.
         higher_is_better: False for an error.
-        at_least: the value that every slice must always reach (an upper bound if lower is better); None: no bound.
-        fewest: slices with fewer examples are ignored.
+        at_least: the value that every slice must reach (an upper bound if lower is better). None: no bound.
+        fewest: the smallest number of examples of a slice that counts. Smaller slices are ignored.
 
     Raises:
         ArgumentError, ArgumentTypeError: an argument cannot be used.
@@ -78,7 +78,7 @@ class SliceGate:
             self._exporter.used_in(eval_name)
 
     def rehearse(self, check: Callable[..., None]) -> None:
-        """Lets the exporter say what it will export."""
+        """Makes the exporter check what it will export."""
         if isinstance(self._exporter, RehearsesExports):
             self._exporter.rehearse(check)
 
@@ -96,10 +96,10 @@ class SliceGate:
         eval_result: Mapping[str, Any],
         is_the_final_export: bool,
     ) -> str | None:
-        """Calls the exporter; returns None if a slice is too bad.
+        """Calls the exporter, and returns its result, or None if a slice is too bad.
 
         Raises:
-            ArgumentError: the evaluation has no slices, or no such metric.
+            ArgumentError: the evaluation has no slices, or does not have the metric.
         """
         self.wait()
         rows = self._compared(eval_result)
@@ -125,7 +125,7 @@ class SliceGate:
         return written
 
     def _settle(self, *, exported: bool) -> None:
-        """Remembers the values that wait, if the export is there."""
+        """Stores the pending values if the export was made, and removes them."""
         if self._pending is not None:
             state, values = self._pending
             if exported:
@@ -162,7 +162,7 @@ class SliceGate:
 
 
 def _take_over(state: Path) -> None:
-    """Remembers the values of an export that is complete, and after which the process was killed."""
+    """Stores the values of a complete export whose process was killed before it stored them."""
     begun = state.with_name(_BEGUN)
     try:
         said = json.loads(begun.read_text())
@@ -175,12 +175,12 @@ def _take_over(state: Path) -> None:
 
 
 def _newest(directory: Path) -> int:
-    """The time of the newest export; 0 if there is none."""
+    """Returns the time of the newest export, or 0 if there is none."""
     return max((int(path.name) for path in exports_in(directory)), default=0)
 
 
 def _read(path: Path) -> dict[str, float]:
-    """The values of the last export; empty if there was none, or if the file is damaged."""
+    """Returns the values of the last export, or an empty dict without one or with a damaged file."""
     try:
         values = json.loads(path.read_text())
     except (OSError, ValueError):

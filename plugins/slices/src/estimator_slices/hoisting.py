@@ -1,6 +1,6 @@
 """Splits a traced function into the part that does not depend on one of its inputs, and the rest.
 
-The metrics of many slices are computed from one forward pass: only the part that depends on the weights of examples is
+The metrics of many slices are computed from one forward pass. Only the part that depends on the weights of examples is
 computed again for each slice.
 """
 
@@ -15,15 +15,15 @@ from jax.extend import core as jax_core
 
 
 def hoisted(function: Callable[..., Any], args: Sequence[Any], last: Any) -> tuple[Callable[[Any], Any], Any]:
-    """`function(*args, last)` as a function of the last argument only; the independent part is computed once.
+    """Returns `function(*args, last)` as a function of the last argument only. The independent part is computed once.
 
     Args:
-        function: pure; called once, in a trace of its own.
-        args: arrays or trees of arrays.
+        function: a pure function. It is called once, in a separate trace.
+        args: the arrays or trees of arrays.
         last: an array with the shape and dtype of the last argument.
 
     Returns:
-        The function, and what it returns as shapes.
+        The function, and the shapes of its result.
 
     Example:
         >>> import jax.numpy as jnp

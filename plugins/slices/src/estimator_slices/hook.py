@@ -1,4 +1,4 @@
-"""The hook that evaluates slices: what `EvalSpec(slices=...)` adds to an evaluation."""
+"""The hook that evaluates slices. `EvalSpec(slices=...)` adds it to an evaluation."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from estimator_core.hooks import Run, StepOutputs
 
 _log = logging.getLogger("estimator_core")
-#: The compiled programs of each Estimator: all its evaluations have the same model.
+#: The compiled programs of each Estimator, because all its evaluations have the same model.
 _PROGRAMS: weakref.WeakKeyDictionary[Any, dict[Any, Any]] = weakref.WeakKeyDictionary()
 
 
@@ -36,12 +36,12 @@ class SliceHook(Hook):
     make this hook with its defaults.
 
     Args:
-        slices: names of features (or of labels; "labels" if they are one array), and tuples of names.
-        groups: the number of groups of examples that are left out in turn for the intervals; 0: no intervals.
+        slices: the names of features (or of labels; "labels" if they are one array), and tuples of names.
+        groups: the number of groups of examples that are left out in turn for the intervals. 0: no intervals.
         level: the confidence level of the intervals.
-        unit: the feature that says which examples belong together (a user, say): they are left out together, so the
-            intervals hold for new units. None: examples are independent.
-        most: the largest number of slices; more are refused.
+        unit: the feature that identifies examples that belong together (a user, for example). They are left out
+            together, so the intervals hold for new units. None: examples are independent.
+        most: the largest number of slices. More slices raise an error.
 
     Raises:
         ArgumentError, ArgumentTypeError: invalid slices.
@@ -77,13 +77,13 @@ class SliceHook(Hook):
             self._drawn.append(self._reader.read(features, labels))
 
     def begin(self, run: Run) -> None:
-        """Forgets the previous evaluation."""
+        """Discards the previous evaluation."""
         self._active = run.mode == ModeKeys.EVAL
         self._reader, self._tally = self._new_reader(run.input_part[0]), self._new_tally()
         self._drawn.clear()
 
     def next_step(self, step: int) -> int | None:
-        """Asks for every batch."""
+        """Requests every batch."""
         return step + 1 if self._active else None
 
     def after_step(self, run: Run, step: int, out: StepOutputs) -> None:
@@ -109,7 +109,7 @@ class SliceHook(Hook):
         programs = _PROGRAMS.setdefault(run.estimator, {})
         key = run.batch_metrics, self._groups
         if key not in programs:
-            # Every process reads all slices, so the table is whole on each device.
+            # Every process reads all slices, so the table is replicated on each device.
             whole = _whole(run.state.variables)
             programs[key] = jax.jit(folding(run.batch_metrics, self._groups), out_shardings=whole)
         return programs[key]
@@ -122,11 +122,11 @@ class SliceHook(Hook):
 
 
 def _own_rows(run: Run, drawn: Drawn | None) -> list[int] | None:
-    """The rows drawn here of a batch that is dealt out, empty if each process draws all; for other batches None."""
+    """Returns the rows of a batch that were drawn here. Empty if each process draws all. None if none are assigned."""
     total = run.batch.total
     if total is None:
         return None
-    # If each process draws only its own rows, no row is padding.
+    # If each process draws only its own rows, the batch has no padding.
     draws_all = drawn is None or len(drawn.real) == total or run.batch.size != total
     return [] if draws_all else run.input_rows(total).tolist()
 
@@ -138,7 +138,7 @@ def _add_numbers(run: Run, of_slice: str, row: SliceRow) -> None:
 
 
 def _whole(variables: Any) -> Any:
-    """The sharding of arrays that are whole on each device of the variables; None for one device."""
+    """Returns the sharding that replicates arrays on all devices of the variables, or None for one device."""
     leaf = next(iter(jax.tree.leaves(variables)), None)
     sharding = getattr(leaf, "sharding", None)
     if not isinstance(sharding, jax.sharding.NamedSharding):

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 
 def interval(value: float, without: Sequence[float], level: float) -> tuple[float, float] | None:
-    """The interval around a metric.
+    """Returns the interval around a metric.
 
     Every example belongs to a random group. theta_g is the metric of all examples outside of group g. The variance is
     (G - 1) / G * sum((theta_g - mean)**2). The interval is symmetric, with Student's t of G - 1 degrees of freedom.
@@ -16,10 +16,10 @@ def interval(value: float, without: Sequence[float], level: float) -> tuple[floa
     Args:
         value: the metric of all examples.
         without: the metric without each group that has examples.
-        level: how often the interval should contain the true value, for example 0.95.
+        level: the probability that the interval contains the true value, for example 0.95.
 
     Returns:
-        The ends; None with fewer than two groups, or a value that is not finite.
+        The ends, or None with fewer than two groups, or with a value that is not finite.
 
     Source: J. Shao and D. Tu, The Jackknife and Bootstrap, 1995, section 5.1.
 

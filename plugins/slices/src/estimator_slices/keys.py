@@ -19,13 +19,13 @@ Ints = np.ndarray[Any, np.dtype[np.int32]]
 
 
 class Drawn(NamedTuple):
-    """The data of one batch for slicing: for each crossing the distinct values, and which of them each row has.
+    """The data of one batch for slicing: the distinct values of each crossing, and the value of each row.
 
     Attributes:
-        values: by crossing: the distinct values, each a list with one JSON value for each feature.
-        codes: by crossing: int32 [rows], places in `values`.
-        groups: int32 [rows]: the groups of examples that are left out together, see `jackknife`.
-        real: bool [rows]: whether a row is not padding.
+        values: the distinct values by crossing. Each value is a list with one JSON value for each feature.
+        codes: the places in `values` by crossing, int32 [rows].
+        groups: the groups of examples that are left out together, int32 [rows], see `jackknife`.
+        real: whether a row is not padding, bool [rows].
     """
 
     values: list[list[list[Any]]]
@@ -35,7 +35,7 @@ class Drawn(NamedTuple):
 
 
 def crossings(slices: Iterable[Any]) -> tuple[Crossing, ...]:
-    """Slices as the user writes them, as crossings without repetition.
+    """Returns slices as crossings, without repetition.
 
     Raises:
         ArgumentError, ArgumentTypeError: a value is not a name or a tuple of different names.
@@ -64,7 +64,7 @@ class KeyReader:
     Args:
         wanted: the crossings.
         groups: the number of groups of examples.
-        unit: the feature whose value determines the group; None: each example has its own group.
+        unit: the feature whose value determines the group. None: each example has its own group.
         part: the part of the input.
     """
 
@@ -73,10 +73,10 @@ class KeyReader:
         self._drawn = part << 40
 
     def read(self, features: Any, labels: Any) -> Drawn:
-        """The keys of the next batch.
+        """Returns the keys of the next batch.
 
         Raises:
-            ArgumentError: there is no such feature, or it has more than one value in an example.
+            ArgumentError: the feature does not exist, or it has more than one value in an example.
         """
         named = _named(features, labels)
         columns = {name: _factorised(name, named) for crossing in self._wanted for name in crossing}
@@ -94,7 +94,7 @@ class KeyReader:
 
 
 def _named(features: Any, labels: Any) -> dict[str, Any]:
-    """Features and labels by name; a feature hides a label of the same name."""
+    """Returns features and labels by name. A feature hides a label of the same name."""
     named = dict(features) if isinstance(features, Mapping) else {"features": features}
     of_labels = dict(labels) if isinstance(labels, Mapping) else {} if labels is None else {"labels": labels}
     return {**of_labels, **named}
@@ -105,7 +105,7 @@ def _rows(named: Mapping[str, Any]) -> int:
 
 
 def _factorised(name: str, named: Mapping[str, Any]) -> tuple[list[Any], Ints]:
-    """The distinct values of a feature, as JSON values, and which of them each row has."""
+    """Returns the distinct values of a feature, as JSON values, and the index of the value of each row."""
     if name not in named:
         near = get_close_matches(name, named, n=1)
         hint = f" Did you mean {near[0]!r}?" if near else ""
@@ -127,7 +127,7 @@ def _factorised(name: str, named: Mapping[str, Any]) -> tuple[list[Any], Ints]:
 
 
 def identity(value: Any) -> tuple[str, Any]:
-    """A value as the key of a dictionary: Python takes True, 1 and 1.0 for one.
+    """Returns a value as the key of a dictionary. In Python, True, 1 and 1.0 are equal keys.
 
     Example:
         >>> len({True, 1, 1.0}), len(set(map(identity, [True, 1, 1.0])))
@@ -137,21 +137,21 @@ def identity(value: Any) -> tuple[str, Any]:
 
 
 def _plain(value: Any) -> Any:
-    """A JSON value; None where the value is missing."""
+    """Returns a JSON value, or None for a missing value."""
     if isinstance(value, np.datetime64):
         return None if np.isnat(value) else str(value)
     if isinstance(value, np.generic):
         value = value.item()
     if isinstance(value, bytes):
         return value.decode(errors="replace")
-    # pandas is not imported for this: its NA answers no comparison, and neither does an array.
+    # pandas is not imported for this test. Its NA does not support comparisons, and neither does an array.
     if value is None or type(value).__name__ in ("NAType", "NaTType") or (np.isscalar(value) and value != value):
         return None
     return value if isinstance(value, (str, bool, int, float)) else str(value)
 
 
 def _crossed(columns: Sequence[tuple[list[Any], Ints]]) -> tuple[list[list[Any]], Ints]:
-    """Crosses columns that `_factorised` returned."""
+    """Crosses columns of `_factorised`."""
     together = np.zeros(len(columns[0][1]), np.int64)
     for values, codes in columns:
         together = together * len(values) + codes
@@ -167,7 +167,7 @@ def _crossed(columns: Sequence[tuple[list[Any], Ints]]) -> tuple[list[list[Any]]
 
 
 def _mixed(numbers: np.ndarray[Any, np.dtype[np.uint64]]) -> np.ndarray[Any, np.dtype[np.uint64]]:
-    """Numbers with pseudo-random low bits. Source: splitmix64 by Sebastiano Vigna."""
+    """Returns numbers with pseudo-random low bits. Source: splitmix64 by Sebastiano Vigna."""
     x = numbers + np.uint64(0x9E3779B97F4A7C15)
     x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)

@@ -1,4 +1,4 @@
-"""What estimator-slices declares to estimator-core. Imported at start-up: keep it light."""
+"""The declarations of estimator-slices for estimator-core. They are imported at start-up, so keep it light."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ ESTIMATOR_PLUGIN_API = (1, 0)
 
 
 def estimator_components() -> Sequence[Component]:
-    """The hook that `EvalSpec(slices=...)` uses."""
+    """Returns the hook that `EvalSpec(slices=...)` uses."""
     return [
         Component(
             kind="hook",

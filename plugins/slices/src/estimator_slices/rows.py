@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-#: The name of the rows among the results of an evaluation.
+#: The name of the rows in the results of an evaluation.
 RESULT = "slices"
 MISSING = "(missing)"
 
@@ -17,10 +17,10 @@ class SliceRow:
     """The result of one slice.
 
     Args:
-        slice: value by feature; none: all examples. None: the value is missing.
+        slice: the value by feature. Empty: all examples. None as a value: the value is missing.
         examples: the number of examples.
-        metrics: the metrics by name, as in the evaluation: numbers, and lists if a metric has several values.
-        intervals: the lower and upper end by metric; a metric without an interval is absent.
+        metrics: the metrics by name, as in the evaluation: numbers, and lists for metrics with several values.
+        intervals: the lower and upper end by metric. A metric without an interval is absent.
     """
 
     slice: Mapping[str, Any]
@@ -34,7 +34,7 @@ class SliceRow:
         return slice_name(self.slice)
 
     def to_json(self) -> dict[str, Any]:
-        """The row as JSON values."""
+        """Returns the row as JSON values."""
         return {
             "slice": dict(self.slice),
             "examples": self.examples,
@@ -44,11 +44,11 @@ class SliceRow:
 
 
 def slice_name(values: Mapping[str, Any], *, quoted: bool = False) -> str:
-    """A slice in words.
+    """Returns a slice in words.
 
     Args:
-        values: value by feature.
-        quoted: whether values that are texts stand in quotes.
+        values: the value by feature.
+        quoted: whether values that are texts are quoted.
 
     Example:
         >>> slice_name({"sex": "female", "pclass": 1}), slice_name({"deck": None}), slice_name({})
@@ -61,7 +61,7 @@ def slice_name(values: Mapping[str, Any], *, quoted: bool = False) -> str:
 
 
 def by_name(rows: Iterable[SliceRow]) -> dict[str, SliceRow]:
-    """Rows by their names. Where several would have one name, such as those of 1 and of "1", texts stand in quotes.
+    """Returns rows by their names. If names are equal, such as those of 1 and of "1", texts are quoted.
 
     Example:
         >>> rows = [SliceRow(slice={"k": one}, examples=1, metrics={}, intervals={}) for one in (1, "1", "2")]
@@ -74,7 +74,7 @@ def by_name(rows: Iterable[SliceRow]) -> dict[str, SliceRow]:
 
 
 def rows_of(metrics: Mapping[str, Any]) -> list[SliceRow]:
-    """The rows in the results of an evaluation; empty if it had no slices.
+    """Returns the rows in the results of an evaluation. Empty if it had no slices.
 
     Example:
         >>> rows_of({"loss": 0.5})

@@ -27,11 +27,11 @@ class _Kept(NamedTuple):
 
 
 class Tally:
-    """Adds up batches, slice by slice; grows with new slices.
+    """Adds up batches, slice by slice. It grows with new slices.
 
     Args:
         wanted: the crossings.
-        groups: the number of groups of examples; 1: no intervals.
+        groups: the number of groups of examples. 1: no intervals.
         most: the largest number of slices.
         level: the confidence level of the intervals.
     """
@@ -53,10 +53,10 @@ class Tally:
         """Adds a batch.
 
         Args:
-            fold: the compiled function, see `folding`.
-            batch_metrics: see `Run.batch_metrics`.
-            batch: state, features, labels and weights.
-            drawn: its keys.
+            fold: the compiled function of `folding`.
+            batch_metrics: the function of `Run.batch_metrics`.
+            batch: the state, features, labels and weights.
+            drawn: the keys of the batch.
 
         Raises:
             ArgumentError: there are more slices than `most`.
@@ -78,7 +78,7 @@ class Tally:
             self._kept.append(_Kept(kept, slots, drawn.groups))
 
     def rows(self) -> list[SliceRow]:
-        """The result of each slice: first all examples, then the crossings as given, each by its values."""
+        """Returns the result of each slice: first all examples, then the crossings in order, each by its values."""
         if self._table is None:
             return []
         everything, without = jax.device_get(without_each_group(self._table))
@@ -118,7 +118,7 @@ class Tally:
         return found
 
     def _slots(self, drawn: Drawn) -> np.ndarray[Any, Any]:
-        """The places of each row in the table, [rows, crossings + 1]; new slices get one."""
+        """Returns the places of each row in the table, [rows, crossings + 1]. New slices get a place."""
         columns = [np.zeros(len(drawn.real), np.int64)]
         for crossing, (values, codes) in enumerate(zip(drawn.values, drawn.codes, strict=True)):
             keys = [(crossing, tuple(map(identity, value))) for value in values]
@@ -156,7 +156,7 @@ def _merged(metrics: Sequence[Mapping[str, HostMetric]]) -> dict[str, HostMetric
 
 
 def _of_rows(metric: HostMetric, inside: np.ndarray[Any, Any]) -> Any:
-    """The metric of some rows of all batches."""
+    """Returns the metric of some rows of all batches."""
     chunks: list[Any] = []
     start = 0
     for chunk in metric.chunks:

@@ -1,7 +1,7 @@
 """Shell completion, and a doctor for an installation.
 
-Importing this package imports no other module: each public name is imported at its first use. `__init__.pyi` is the
-typed list of the names.
+The import of this package imports no other module, because each public name is imported at its first use.
+`__init__.pyi` is the typed list of the names.
 """
 
 import importlib

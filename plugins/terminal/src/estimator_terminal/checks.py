@@ -1,4 +1,4 @@
-"""The checks of the doctor: each returns its findings."""
+"""The checks of the doctor. Each of them yields its findings."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ class Finding:
 
     Attributes:
         check: the name of the check.
-        fault: whether it needs a repair.
-        text: the finding, and the cure of a fault.
+        fault: whether a repair is needed.
+        text: the finding, and the repair of a fault.
     """
 
     check: str
@@ -69,7 +69,7 @@ def check_devices(*, compute: bool = False) -> Iterator[Finding]:
         import jax
 
         devices = jax.devices()
-    except Exception as error:  # any error of the runtime of a device is the finding
+    except Exception as error:  # any error of the runtime of a device is a finding
         yield Finding(check="devices", fault=True, text=f"jax finds no device: {error}")
         return
     kinds = sorted({f"{device.platform} {device.device_kind}" for device in devices})
@@ -83,7 +83,7 @@ def check_devices(*, compute: bool = False) -> Iterator[Finding]:
 
 
 def check_directory(directory: Path) -> Iterator[Finding]:
-    """Checks room and permission in the directory of a run."""
+    """Checks free space and permissions in the directory of a run."""
     there = next(path for path in (directory, *directory.absolute().parents) if path.exists())
     free = shutil.disk_usage(there).free
     text = f"{free / 2**30:.1f} GiB are free at {there}"

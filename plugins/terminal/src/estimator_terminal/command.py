@@ -32,9 +32,9 @@ class CommandLine(Protocol):
         """Does the work and returns the exit status.
 
         Args:
-            args: the arguments that `configure` added, parsed.
+            args: the parsed arguments that `configure` added.
 
         Raises:
-            ArgumentError: what the user typed cannot be.
+            ArgumentError: an argument of the user is wrong.
         """
         ...

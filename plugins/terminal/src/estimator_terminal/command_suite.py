@@ -27,13 +27,13 @@ _HEAVY = frozenset({"jax", "numpy", "optax", "orbax", "tensorflow", "keras", "pa
 
 @dataclass(frozen=True, kw_only=True)
 class Ended:
-    """How a command ended.
+    """The end of a command.
 
     Attributes:
         status: the exit status.
-        output: what it printed.
-        error: the message of its error, empty without one.
-        changed: what it changed of the process, which is as before again.
+        output: the text that it printed.
+        error: the message of its error, or empty without an error.
+        changed: the changes of the process by the command. They were undone.
     """
 
     status: int
@@ -43,7 +43,7 @@ class Ended:
 
 
 class CommandSuite(Suite):
-    """Proves that a command explains itself, works, and refuses wrong words in one line. Subclass it, say its words.
+    """Proves that a command explains itself, works, and refuses wrong arguments in one line. Subclass it and add arguments.
 
     Example:
         >>> class TestGreet(CommandSuite):
@@ -57,29 +57,29 @@ class CommandSuite(Suite):
         ...         return [[]]
     """
 
-    #: False for a command that may print something else the second time.
+    #: False for a command that may print a different text the second time.
     repeats_itself: ClassVar[bool] = True
 
     def make(self) -> CommandLine:
-        """The command; called several times."""
+        """Returns the command. It is called several times."""
         raise NotImplementedError(f"{type(self).__name__} must define make(self)")
 
     def good_words(self, folder: Path) -> Sequence[Sequence[str]]:
-        """Words after the command with which it succeeds. It may write files into the folder, which is new."""
+        """Returns lists of arguments with which the command succeeds. It may write files into the new folder."""
         raise NotImplementedError(f"{type(self).__name__} must define good_words(self, folder)")
 
     def bad_words(self, folder: Path) -> Sequence[Sequence[str]]:
-        """Words after the command that it refuses, in an empty folder."""
+        """Returns lists of arguments that the command refuses, in an empty folder."""
         raise NotImplementedError(f"{type(self).__name__} must define bad_words(self, folder)")
 
     def test_is_a_command(self) -> None:
-        """It has the methods of CommandLine and a docstring, which is the text of --help."""
+        """It has the methods of CommandLine, and a docstring, which is the text of --help."""
         command = self.make()
         assert isinstance(command, CommandLine), f"{command!r} lacks a method of CommandLine"
         assert (command.__doc__ or "").strip(), f"{command!r} has no docstring; it is the text of --help"
 
     def test_importing_it_is_light(self) -> None:
-        """Importing its file imports no numerical library: completion and --help read the arguments of all commands."""
+        """Its import imports no numerical library, because completion and --help read the arguments of all commands."""
         module = type(self.make()).__module__
         environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
         program = [sys.executable, "-c", _IMPORT.format(module=module)]
@@ -95,7 +95,7 @@ class CommandSuite(Suite):
             assert (action.help or "").strip(), f"{action.dest} has no help"
 
     def test_good_words_succeed(self, tmp_path: Path) -> None:
-        """With good words it returns 0, an int, and prints something; twice the same, also from a new object."""
+        """With good arguments it returns 0, an int, and prints text. A second call and a new object print the same."""
         for words in self.good_words(_new(tmp_path / "good")):
             first = self._ended(words)
             assert (type(first.status), first.status) == (int, 0), f"{words}: {first}"
@@ -106,7 +106,7 @@ class CommandSuite(Suite):
             assert first == second, "the second time it prints something else"
 
     def test_json_is_json(self, tmp_path: Path) -> None:
-        """Where it takes --json, all that it prints with it is one JSON value."""
+        """If it accepts --json, its output with --json is one JSON value."""
         if not any("--json" in action.option_strings for action in _actions(self._parser())):
             pytest.skip("it does not take --json")
         for words in self.good_words(_new(tmp_path / "json")):
@@ -115,7 +115,7 @@ class CommandSuite(Suite):
             json.loads(ended.output)
 
     def test_bad_words_are_refused(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        """Bad words end with status 2 and a message that names what is wrong. Nothing is written."""
+        """With bad arguments it ends with status 2 and a message that names the fault. Nothing is written."""
         monkeypatch.chdir(_new(tmp_path / "bad"))
         for words in self.bad_words(Path.cwd()):
             ended = self._ended(words)
@@ -125,7 +125,7 @@ class CommandSuite(Suite):
         assert list(Path.cwd().iterdir()) == [], "it has written files"
 
     def test_leaves_the_process_as_it_was(self, tmp_path: Path) -> None:
-        """It does not change the working directory, the environment or the import path: a program may call it."""
+        """It does not change the working directory, the environment or the import path, as a program may call it."""
         for words in self.good_words(_new(tmp_path / "process")):
             ended = self._ended(words)
             assert not ended.changed, f"{words}: it changes {', '.join(ended.changed)}"
@@ -154,7 +154,7 @@ class CommandSuite(Suite):
 
 
 def _actions(parser: argparse.ArgumentParser) -> list[argparse.Action]:
-    """The arguments of a parser; those of sub-commands are read where they are chosen."""
+    """Returns the arguments of a parser. Those of sub-commands are read where they are chosen."""
     return [action for action in parser._actions if action.dest != "help"]  # pyright: ignore[reportPrivateUsage] # noqa: SLF001
 
 
@@ -164,7 +164,7 @@ def _new(folder: Path) -> Path:
 
 
 def _process() -> dict[str, Any]:
-    """What a command may not change, by what it is."""
+    """Returns the state that a command may not change, by name."""
     return {
         "the working directory": os.getcwd(),
         "the environment": dict(os.environ),
@@ -173,7 +173,7 @@ def _process() -> dict[str, Any]:
 
 
 def _put_back(before: Mapping[str, Any]) -> tuple[str, ...]:
-    """Names what differs from before, and puts it back: a change that stays would be none for the next test."""
+    """Undoes changes, and returns their names. A change that remains would not be noticed in the next test."""
     changed = tuple(what for what, now in _process().items() if now != before[what])
     os.chdir(before["the working directory"])
     for name in set(os.environ) - set(before["the environment"]):

@@ -12,7 +12,7 @@ SHELLS = ("bash", "zsh", "fish")
 
 
 def completion_script(shell: str) -> str:
-    """A script that completes commands, options, choices and files of `estimator`.
+    """Returns a script that completes commands, options, choices and files of `estimator`.
 
     Args:
         shell: "bash", "zsh" or "fish".
@@ -27,11 +27,11 @@ def completion_script(shell: str) -> str:
 
 
 def _whole_parser() -> argparse.ArgumentParser:
-    """One parser in which every command is a sub-command."""
+    """Returns one parser in which every command is a sub-command."""
     whole = command_parser()
     commands = whole.add_subparsers(metavar="COMMAND")
     for name, summary in command_names().items():
-        if ":" in name:  # two commands share a name: `:` ends a word in every shell
+        if ":" in name:  # two commands share a name, and `:` ends a word in every shell
             continue
         one = command_parser(name)
         _complete_files(one)
@@ -40,19 +40,19 @@ def _whole_parser() -> argparse.ArgumentParser:
 
 
 def offered(kind: str) -> list[str]:
-    """The names of a kind that can be made from a name and arguments; those that need a program are left out.
+    """Returns the names of a kind that can be made from a name and arguments, without those that need a program.
 
     Example:
         >>> "stop_at_step" in offered("hook")
         True
     """
     plugins = default_plugins()
-    names = (name for name in plugins.names(kind) if ":" not in name)  # it ends a word in every shell
+    names = (name for name in plugins.names(kind) if ":" not in name)  # `:` ends a word in every shell
     return [name for name in names if not plugins.find(kind, name).component.needs]
 
 
 def _complete_files(parser: argparse.ArgumentParser) -> None:
-    """Completes paths for arguments whose names suggest a path, and names for options that are called after a kind."""
+    """Completes paths for arguments whose names suggest a path, and names for options that are named after a kind."""
     import shtab
 
     actions: list[Any] = parser._actions  # pyright: ignore[reportPrivateUsage] # noqa: SLF001 - as shtab reads them
@@ -72,5 +72,5 @@ def _complete_files(parser: argparse.ArgumentParser) -> None:
 
 
 def _plain(text: str) -> str:
-    """A summary without characters that a shell would expand."""
+    """Returns a summary without characters that a shell would expand."""
     return text.replace("`", "'").replace("$", "")

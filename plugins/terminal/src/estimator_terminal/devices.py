@@ -1,21 +1,21 @@
-"""Whether each device of this process computes what it should, and all of them together."""
+"""Checks whether each device of this process computes correctly, and all of them together."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-#: Sides of the matrices; their products are exact in float32, and in one bfloat16 pass.
+#: The side of the matrices. Their products are exact in float32, and in one bfloat16 pass.
 _SIDE = 512
-#: Bytes that are written to a device and read back.
+#: The number of bytes that are written to a device and read back.
 _BYTES = 64 << 20
 
 
 def faults_of(devices: Sequence[Any]) -> Iterator[str]:
-    """Names each device that computes or keeps wrong values, and collectives that do.
+    """Yields each device that computes or stores wrong values, and wrong collectives.
 
     Args:
-        devices: of this process.
+        devices: the devices of this process.
 
     Example:
         >>> import jax
@@ -43,7 +43,7 @@ def _computes(device: Any) -> str:
     import jax
     import numpy as np
 
-    # Small whole numbers: every order of summation has the same sum.
+    # Small whole numbers have the same sum in every order of summation.
     left = np.arange(_SIDE * _SIDE, dtype=np.float32).reshape(_SIDE, _SIDE) % 7 - 3
     right = left[::-1] % 5 - 2
     product = np.asarray(jax.jit(lambda a, b: a @ b)(jax.device_put(left, device), jax.device_put(right, device)))

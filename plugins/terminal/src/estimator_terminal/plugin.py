@@ -1,4 +1,4 @@
-"""What estimator-terminal declares to estimator-core. Imported at start-up: keep it light."""
+"""The declarations of estimator-terminal for estimator-core. They are imported at start-up, so keep it light."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ if TYPE_CHECKING:
 ESTIMATOR_PLUGIN_API = (1, 1)
 
 _log = logging.getLogger("estimator_terminal")
-#: `sys.path` and the packages there when the first training of this process began, from where modules are imported.
+#: `sys.path` and the packages in its folders when the first training of this process began.
 _began: list[tuple[list[str], dict[str, int]]] = []
 
 
 def estimator_kinds() -> Sequence[Kind]:
-    """Commands as components, with a suite. `estimator new-plugin --kind command` begins one."""
+    """Returns the kind of commands as components, with a suite. `estimator new-plugin --kind command` begins one."""
     return [
         Kind(
             name="command",
@@ -35,7 +35,7 @@ def estimator_kinds() -> Sequence[Kind]:
 
 
 def estimator_commands() -> Sequence[Command]:
-    """The commands `estimator completion` and `estimator doctor`."""
+    """Returns the commands `estimator completion` and `estimator doctor`."""
     return [
         Command(
             name="completion",
@@ -51,7 +51,7 @@ def estimator_commands() -> Sequence[Command]:
 
 
 def estimator_run_start(run: Run) -> None:
-    """Notes the installed packages, once in a process."""
+    """Records the installed packages, once per process."""
     from estimator_terminal.replaced import installed_packages
 
     if run.mode == "train" and not _began:
@@ -59,7 +59,7 @@ def estimator_run_start(run: Run) -> None:
 
 
 def estimator_run_end(run: Run, error: BaseException | None) -> None:
-    """Names packages that were replaced before a training failed."""
+    """Logs the packages that were replaced before a training failed."""
     from estimator_terminal.replaced import replaced_packages
 
     if run.mode != "train" or not _began or error is None or isinstance(error, PreemptedError):

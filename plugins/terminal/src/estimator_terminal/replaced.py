@@ -11,10 +11,10 @@ _SUFFIX = ".dist-info"
 
 
 def installed_packages(folders: Sequence[str] | None = None) -> dict[str, int]:
-    """The installed packages as `name-version`, each with the time of its installation in nanoseconds.
+    """Returns the installed packages as `name-version`, each with the time of its installation in nanoseconds.
 
     Args:
-        folders: where to look; None: those of `sys.path`.
+        folders: the folders to search. None: those of `sys.path`.
 
     Example:
         >>> any(name.startswith("estimator_core-") for name in installed_packages())
@@ -31,11 +31,11 @@ def installed_packages(folders: Sequence[str] | None = None) -> dict[str, int]:
 
 
 def replaced_packages(before: Mapping[str, int], folders: Sequence[str] | None = None) -> list[str]:
-    """The packages that were installed, removed or installed again since a moment.
+    """Returns the packages that were installed, removed or reinstalled since a moment.
 
     Args:
         before: the result of `installed_packages` at that moment.
-        folders: as there.
+        folders: the same argument as for `installed_packages`.
 
     Example:
         >>> replaced_packages({**installed_packages(), "acme-1.0": 0})
@@ -55,6 +55,6 @@ def replaced_packages(before: Mapping[str, int], folders: Sequence[str] | None =
 
 
 def _installed(path: str) -> int:
-    """The time of the list of files, which every installer writes last, or else the time of the folder."""
+    """Returns the time of the list of files, which every installer writes last, or else the time of the folder."""
     record = os.path.join(path, "RECORD")
     return os.stat(record if os.path.exists(record) else path).st_mtime_ns

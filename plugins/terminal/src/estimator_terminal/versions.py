@@ -1,4 +1,4 @@
-"""Versions of installed packages that do not fit together."""
+"""Finds versions of installed packages that do not fit together."""
 
 from __future__ import annotations
 
@@ -13,10 +13,11 @@ _FOUNDATION = ("jax", "jaxlib", "optax", "orbax-checkpoint", "flax")
 
 
 def unfit_versions(distributions: Iterable[str]) -> list[str]:
-    """A line for each requirement that the installed packages do not meet.
+    """Returns a line for each requirement that the installed packages do not meet.
 
     Args:
-        distributions: the distributions whose requirements are checked; those not installed are skipped.
+        distributions: the distributions whose requirements are checked. Distributions that are not installed are
+            skipped.
 
     Example:
         >>> unfit_versions(["estimator-core"])

@@ -61,7 +61,7 @@ def run(args: argparse.Namespace) -> int:
     path = estimator.latest_checkpoint()
     if path is None:
         raise ArgumentError(f"There is no checkpoint in {args.model_dir}. Train first, or give another --model-dir.")
-    # Attributions first: they are quick, and a wrong --output ends the command before the long part.
+    # Attributions come first, because they are quick, and a wrong --output ends the command before the long part.
     strengths: dict[str, float] = {}
     residual = 0.0
     if args.attributions:
@@ -78,7 +78,7 @@ def run(args: argparse.Namespace) -> int:
         checkpoint_path=path,
     )
     found = Explanations(step=checkpoint_step(path), importances=importances, strengths=strengths, residual=residual)
-    print(json.dumps(asdict(found)) if args.json else table_of(found))  # first of all: it took long
+    print(json.dumps(asdict(found)) if args.json else table_of(found))  # first, because the result took long
     try:
         written = write_explanations(args.model_dir, found)
     except OSError as error:

@@ -17,7 +17,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Prints the settings."""
+    """Prints the settings. Returns 0."""
     settings = effective_settings(os.environ, folder=Path.cwd(), plugins=default_plugins().records())
     if args.json:
         print(json.dumps([vars(one) for one in settings], indent=2))

@@ -1,4 +1,4 @@
-"""Each metric from checkpoint to checkpoint."""
+"""A section with each metric over the checkpoints."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _MOST_ROWS = 12
 
 
 class CheckpointSection:
-    """A chart for each number, and a table of the newest checkpoints.
+    """Shows a chart for each number, and a table of the newest checkpoints.
 
     Example:
         >>> from pathlib import Path
@@ -23,7 +23,7 @@ class CheckpointSection:
     title, order = "Checkpoints", 10
 
     def body(self, source: ReportSource) -> str | None:
-        """The charts and the table; None without results."""
+        """Returns the charts and the table, or None without results."""
         if not source.results:
             return None
         names = [name for name, value in source.newest.items() if isinstance(value, float | int) and "=" not in name]

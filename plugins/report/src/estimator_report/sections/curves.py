@@ -1,4 +1,4 @@
-"""ROC, precision and recall, calibration and confusion."""
+"""A section with ROC, precision and recall, calibration and confusion."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ _MOST_SLICES = 4
 
 
 class CurveSection:
-    """The counts of `report_metrics`: of all examples, and of the largest slices."""
+    """Shows the counts of `report_metrics`, for all examples and for the largest slices."""
 
     title, order = "Curves", 30
 
     def body(self, source: ReportSource) -> str | None:
-        """The curves; None if the newest evaluation was made without `report_metrics`."""
+        """Returns the curves, or None if the newest evaluation was made without `report_metrics`."""
         newest = source.newest
         if _SCORES not in newest:
             return None

@@ -1,4 +1,4 @@
-"""Where the time of a training went."""
+"""A section about the use of time in a training."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _SLOWEST = 8
 
 
 class GoodputSection:
-    """The time account of `GoodputHook`, from the newest checkpoint.
+    """Shows the time account of `GoodputHook`, from the newest checkpoint.
 
     Example:
         >>> from pathlib import Path
@@ -23,7 +23,7 @@ class GoodputSection:
     title, order = "Where the time went", 6
 
     def body(self, source: ReportSource) -> str | None:
-        """Tables of the entries and of the slowest hooks, the longest first; None if no hook kept an account."""
+        """Returns tables of the entries and of the slowest hooks, the longest first, or None without an account."""
         from estimator_core.checkpoint import all_checkpoints, read_checkpoint
         from estimator_core.errors import CheckpointError
 
@@ -32,7 +32,7 @@ class GoodputSection:
             return None
         try:
             hooks = read_checkpoint(paths[-1], ["hooks"]).hooks
-        except CheckpointError:  # the section on checkpoints has its path; `estimator checkpoints` says what is wrong
+        except CheckpointError:  # the section on checkpoints has its path, and `estimator checkpoints` shows the fault
             return None
         account = next((state for name, state in hooks.items() if "goodput" in name.lower()), {"seconds": {}})
         seconds = account["seconds"]

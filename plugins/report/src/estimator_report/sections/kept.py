@@ -1,4 +1,4 @@
-"""The checkpoints and exports that a run kept."""
+"""A section about the checkpoints and exports that a run kept."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _MOST_ROWS = 20
 
 
 class KeptSection:
-    """Checkpoints and exports with their sizes.
+    """Shows checkpoints and exports with their sizes.
 
     Example:
         >>> KeptSection().body(ReportSource(model_dir=Path("no/such"), evaluation="", results={})) is None
@@ -23,7 +23,7 @@ class KeptSection:
     title, order = "Checkpoints and exports on disk", 40
 
     def body(self, source: ReportSource) -> str | None:
-        """Two tables; None if nothing is kept."""
+        """Returns two tables, or None if the run kept nothing."""
         from estimator_core.checkpoint import all_checkpoints, checkpoint_step
         from estimator_core.export import exports_in
 

@@ -1,4 +1,4 @@
-"""The record of a run: environment, hyperparameters, settings, and how it ended."""
+"""A section with the record of a run: environment, hyperparameters, settings, and how it ended."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from estimator_report.contract import ReportSource
 
 
 class RunSection:
-    """The run record of the model_dir.
+    """Shows the run record of the model_dir.
 
     Example:
         >>> from pathlib import Path
@@ -23,7 +23,7 @@ class RunSection:
     title, order = "Run", 1
 
     def body(self, source: ReportSource) -> str | None:
-        """The record as tables; None if there is none."""
+        """Returns the record as tables, or None without a record."""
         try:
             record = json.loads((source.model_dir / "run.json").read_text())
         except (OSError, ValueError):

@@ -1,4 +1,4 @@
-"""Slices of the newest checkpoint, the worst first, and as they changed."""
+"""A section about the slices of the newest checkpoint, the worst first, and their changes."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ Row = Mapping[str, Any]
 
 
 class SliceSection:
-    """For each metric the slices, the worst first: table, intervals, and the worst over the checkpoints."""
+    """Shows the slices for each metric, the worst first: table, intervals, and the worst over the checkpoints."""
 
     title, order = "Slices", 20
 
     def body(self, source: ReportSource) -> str | None:
-        """The tables and charts; None if the newest evaluation has no slices."""
+        """Returns the tables and charts, or None if the newest evaluation has no slices."""
         rows: Sequence[Row] = source.newest.get("slices", ())
         if len(rows) < 2:
             return None
@@ -50,7 +50,7 @@ class SliceSection:
         shown = [(told, float(row["metrics"][name]), _pair(row, name)) for told, row in worst]
         charts = [interval_chart(name, shown, whole)]
         if len(source.results) > 1:
-            drawn = sorted(ranked[:_MOST_LINES], key=lambda pair: pair[0])  # a slice has one colour in all charts
+            drawn = sorted(ranked[:_MOST_LINES], key=lambda pair: pair[0])  # a slice has the same colour in all charts
             over = {told: _history(row, name, source) for told, row in [of_all, *drawn]}
             charts.append(line_chart(f"{name}, the worst", over, x="step", y=name))
         return (
@@ -60,7 +60,7 @@ class SliceSection:
 
 
 def by_name(rows: Sequence[Row]) -> dict[str, Row]:
-    """Slices by their names. Where several would have one name, such as those of 1 and of "1", texts stand in quotes.
+    """Returns slices by their names. If names are equal, such as those of 1 and of "1", texts are quoted.
 
     Example:
         >>> list(by_name([{"slice": {}}, {"slice": {"deck": None}}, {"slice": {"deck": 1}}, {"slice": {"deck": "1"}}]))

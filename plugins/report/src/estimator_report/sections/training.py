@@ -1,4 +1,4 @@
-"""The curves of a training, from its event files."""
+"""A section with the curves of a training, from its event files."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _FIRST = ("loss", "learning_rate", "global_step/sec")
 
 
 class TrainingSection:
-    """A chart for each scalar, the loss first.
+    """Shows a chart for each scalar, the loss first.
 
     Example:
         >>> from pathlib import Path
@@ -22,7 +22,7 @@ class TrainingSection:
     title, order = "Training", 5
 
     def body(self, source: ReportSource) -> str | None:
-        """The charts; None without event files."""
+        """Returns the charts, or None without event files."""
         scalars = read_scalars(source.model_dir)
         if not scalars:
             return None
@@ -33,6 +33,6 @@ class TrainingSection:
 
 
 def _thinned(points: list[tuple[int, float]]) -> list[tuple[int, float]]:
-    """At most about 500 points, including the last one."""
+    """Returns at most about 500 points, including the last one."""
     every = max(1, -(-len(points) // _MOST_POINTS))
     return [*points[:-1:every], points[-1]]

@@ -1,6 +1,6 @@
 """Examine the installation: versions, plugins, devices, disk, permissions.
 
-Ends with 1 if something should be mended. To examine one plugin: estimator plugins doctor NAME.
+The exit status is 1 if a repair is needed. To examine one plugin: estimator plugins doctor NAME.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Runs every check."""
+    """Runs every check. Returns 1 if there is a fault."""
     from estimator_terminal import checks
 
     if args.plugin is not None:
