@@ -43,7 +43,7 @@ class Ended:
 
 
 class CommandSuite(Suite):
-    """Proves that a command explains itself, works, and refuses wrong arguments in one line. Subclass it and add arguments.
+    """Proves that a command explains itself, works, and refuses wrong arguments in one line.
 
     Example:
         >>> class TestGreet(CommandSuite):
