@@ -35,7 +35,7 @@ class Format(NamedTuple):
     oldest: tuple[str, ...] = ()
 
 
-UV = find_uv_bin()  # the uv that nox[uv] installs, wherever nox was started from
+UV = find_uv_bin()  # installed by nox[uv], wherever nox was started from
 ROOT = Path(__file__).parent
 sys.path.append(str(ROOT / ".ci"))
 import publishing  # noqa: E402, F401 - sessions of its own
@@ -56,7 +56,7 @@ EVERYTHING = ["estimator_core", *(f"estimator_{plugin}" for plugin in PLUGINS)]
 LIGHT_EXTRAS = {"estimator_exporters": ("serve", "grpc"), "estimator_runs": ("folds", "report", "sweep", "yaml")}
 CHECK_INSTALLED = str(ROOT / ".ci" / "check_installed.py")
 NEWEST_TENSORFLOW = "tensorflow-cpu==2.21.*"
-# Export formats: the packages that write them beside the plugin itself, and all packages that read them.
+# Export formats: the packages that write them in addition to the plugin itself, and all packages that read them.
 FORMATS = {
     "onnx": Format(
         extras=("onnx", "onnx-hashes"),
@@ -66,11 +66,11 @@ FORMATS = {
     "saved_model": Format(extras=("saved_model",), readers=(NEWEST_TENSORFLOW,), oldest=("tensorflow-cpu==2.15.1",)),
     "stablehlo": Format(extras=(), readers=("jax", "numpy", "flatbuffers", "safetensors")),
 }
-# Modules that only separate sessions import, beside Ray, Beam or TensorFlow.
+# Modules that only separate sessions import, because they need Ray, Beam or TensorFlow.
 IMPORT_ENGINES = [f"exporters/src/estimator_exporters/scoring/on_{engine}.py" for engine in ("ray", "beam")]
 IMPORT_ENGINES += [f"launchers/src/estimator_launchers/ray_{part}.py" for part in ("driver", "worker")]
 IMPORT_ENGINES += ["migration/src/estimator_migration/proving/tf_side.py"]
-TRACKER_EXTRAS = ["mlflow", "wandb"]  # of estimator-hooks
+TRACKER_EXTRAS = ["mlflow", "wandb"]  # extras of estimator-hooks
 RESOLUTIONS = ["highest", "lowest-direct"]
 QUICK_AND_ALONE = "not plugins and not libraries and not slow"
 OLDEST = "3.11"
@@ -117,7 +117,7 @@ ISOLATED = {
 
 
 def newer_python() -> str:
-    """The newest supported Python of this machine, or the one whose absence the summary names."""
+    """Returns the newest supported Python of this machine, or the one whose absence the summary names."""
     for version in ("3.13", "3.12"):
         found = subprocess.run([UV, "python", "find", "--no-python-downloads", version], capture_output=True)
         if found.returncode == 0:
@@ -130,7 +130,7 @@ def newer_python() -> str:
 
 @functools.cache
 def wheelhouse() -> Path:
-    """A folder with one freshly built wheel of every package of the workspace, made from its sdist."""
+    """Returns a folder with one freshly built wheel of every package of the workspace, made from its sdist."""
     folder = ROOT / ".nox" / "wheelhouse"
     shutil.rmtree(folder, ignore_errors=True)
     command = [UV, "build", "--all-packages", "--quiet", "--no-create-gitignore", "-o", str(folder)]
@@ -139,14 +139,14 @@ def wheelhouse() -> Path:
 
 
 def wheel(package: str, *extras: str) -> str:
-    """Requirement for the built wheel of an import name, with extras and the light extras that its tests use."""
+    """Returns the requirement for the built wheel of an import name, with extras and the light extras of its tests."""
     (path,) = wheelhouse().glob(f"{package}-*.whl")
     wanted = [*LIGHT_EXTRAS.get(package, ()), *extras]
     return f"{path}[{','.join(wanted)}]" if wanted else str(path)
 
 
 def install_wheels(session: nox.Session, *packages: str, resolution: str = "highest", groups: tuple[str, ...]) -> None:
-    """Installs built packages first, so that tools use the versions of `resolution`; `groups` of a pyproject.toml.
+    """Installs built packages first, so that tools use the versions of `resolution`. `groups` are those of a pyproject.
 
     The packages are checked alone. Then the tools are installed: the groups, the kit, and the package that exports.
     """
@@ -169,7 +169,7 @@ def install_wheels(session: nox.Session, *packages: str, resolution: str = "high
 
 
 def project_file(package: str) -> Path:
-    """The pyproject.toml of an import name."""
+    """Returns the pyproject.toml of an import name."""
     return (
         ROOT
         / ("" if package == "estimator_core" else f"plugins/{package.removeprefix('estimator_')}")
@@ -178,7 +178,7 @@ def project_file(package: str) -> Path:
 
 
 def lower_bound(distribution: str) -> str:
-    """The lowest version of a distribution that the core's pyproject.toml promises to work with."""
+    """Returns the lowest version of a distribution that the core's pyproject.toml supports."""
     dependencies = nox.project.load_toml(ROOT / "pyproject.toml")["project"]["dependencies"]
     (bound,) = (entry.partition(">=")[2] for entry in dependencies if entry.startswith(f"{distribution}>="))
     return bound.split(",")[0]
@@ -188,7 +188,7 @@ def lower_bound(distribution: str) -> str:
 def outside(session: nox.Session, *paths: str) -> Generator[dict[str, str | None]]:
     """Runs the body in a temporary folder that holds copies of `paths` and of the pytest configuration.
 
-    Yields the environment for it: the tests' own modules can be imported, also by the processes that tests start.
+    Yields the environment for it. The modules of the tests can be imported, also by the processes that tests start.
     """
     with tempfile.TemporaryDirectory() as folder:
         for path in ["pyproject.toml", *paths]:
@@ -202,7 +202,7 @@ def outside(session: nox.Session, *paths: str) -> Generator[dict[str, str | None
             yield {**ISOLATED, "PYTHONPATH": folder}
 
 
-# As many processes as cores, up to four: each imports jax and keeps its own compiled programs in memory.
+# As many processes as cores, up to four, because each imports jax and keeps its own compiled programs in memory.
 PARALLEL = ("-n", str(min(os.cpu_count() or 1, 4)), "--dist=worksteal")
 
 
@@ -521,7 +521,7 @@ def parity(session: nox.Session) -> None:
     session.run("python", "tests/parity/rerecord.py", "--check", *session.posargs)
 
 
-# With pip, which looks up PyTorch in the index of its configuration.
+# The session uses pip, which looks up PyTorch in the index of its configuration.
 @nox.session(python=OLDEST, default=False, venv_backend="venv")
 @nox.parametrize("library", ["transformers", "tensorflow"])
 def bert_parity(session: nox.Session, library: str) -> None:

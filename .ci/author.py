@@ -1,4 +1,4 @@
-"""From an empty directory to a passing plugin of each kind, by the commands of the tutorial: seconds and lines.
+"""Measures the way from an empty directory to a passing plugin of each kind, by the commands of the tutorial.
 
 `python .ci/author.py --wheel=NAME=PATH ... --kind=KIND:PACKAGES ... [--only KIND ...] [--write]`. Each kind gets an
 environment of its own. Wheels replace the packages that an index would supply.
@@ -35,7 +35,7 @@ _NO_CODE = {tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, to
 
 
 def code_lines(source: str) -> int:
-    """Lines that contain part of a statement, without docstrings."""
+    """Returns the number of lines that contain a part of a statement, without docstrings."""
     told: set[int] = set()
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
@@ -51,7 +51,7 @@ def row(kind: str, uv: str, wheels: dict[str, str], packages: list[str], folder:
     """Runs the commands, and reports how long each takes.
 
     Raises:
-        SystemExit: one of them fails. The message is its output.
+        SystemExit: a command fails. The message is its output.
     """
     environment = folder / "environment"
     path = os.pathsep.join([str(environment / "bin"), os.environ["PATH"]])
@@ -116,7 +116,7 @@ def main() -> None:
 
 
 def on_the_page() -> dict[str, str]:
-    """The rows of the page, by kind."""
+    """Returns the rows of the page, by kind."""
     text = PAGE.read_text(encoding="utf-8") if PAGE.is_file() else ""
     return {match[1]: match[0] for match in re.finditer(r"^\| (\w+) \| \d.*\|$", text, re.MULTILINE)}
 

@@ -15,7 +15,7 @@ _NAME = re.compile(r"[\w.-]+")
 
 
 def packages() -> dict[str, list[str]]:
-    """The distributions of this repository with the names of their requirements, without extras and markers."""
+    """Returns the distributions of this repository with the names of their requirements, without extras and markers."""
     found: dict[str, list[str]] = {}
     for path in [ROOT / "pyproject.toml", *sorted(ROOT.glob("plugins/*/pyproject.toml"))]:
         project = tomllib.loads(path.read_text(encoding="utf-8"))["project"]
@@ -25,32 +25,32 @@ def packages() -> dict[str, list[str]]:
 
 
 def normalised(name: str) -> str:
-    """A distribution's name as an index compares it."""
+    """Returns a distribution's name as an index compares it."""
     return re.sub(r"[-_.]+", "-", name).lower()
 
 
 def faults(bill: Mapping[str, Any], required: list[str]) -> list[str]:
-    """Requirements without a component, and components without a version."""
+    """Returns requirements without a component, and components without a version."""
     components = {normalised(one["name"]): one.get("version") for one in bill.get("components", [])}
     wrong = [f"{name} is required and not listed" for name in required if name not in components]
     return wrong + [f"{name} has no version" for name, version in components.items() if not version]
 
 
 def address_check(of_iris: Callable[[object], bool], of_uris: Callable[[str], object]) -> Callable[[object], bool]:
-    """A check of addresses that uses the grammar of IRIs only if a text is not ASCII.
+    """Returns a check of addresses that uses the grammar of IRIs only if a text is not ASCII.
 
     An IRI in ASCII is a URI. The check of IRIs in jsonschema parses with a general grammar, which takes 0.3 s per
     address, or half an hour for the thousands of files in the bills. The check of URIs is a regular expression.
 
     Args:
         of_iris: the check of jsonschema for the format "iri-reference".
-        of_uris: whether a text is a URI reference.
+        of_uris: the function that returns whether a text is a URI reference.
     """
     return lambda value: bool(of_uris(value)) if isinstance(value, str) and value.isascii() else of_iris(value)
 
 
 def main() -> int:
-    """Prints the faults of the files; returns 1 if there are any."""
+    """Prints the faults of the files. Returns 1 if there are any."""
     from cyclonedx.schema import SchemaVersion
     from cyclonedx.validation.json import JsonStrictValidator
     from jsonschema.validators import Draft7Validator

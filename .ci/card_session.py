@@ -1,4 +1,4 @@
-"""The session `gpu`: tests and figures that need a card, with its name; without a card, a named skip."""
+"""The session `gpu`: tests and figures that need a GPU, with its name. Without a GPU, it is skipped by name."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from nox.virtualenv import PassthroughEnv
 
 FOLDER = "plugins/backends_gpu/tests"
 TESTS = "tests"
-#: Steps of BERT and of a small network, beside hand-written loops. BERT also runs beside the Trainer of transformers,
-#: if `-- --torch-python PYTHON` names a Python that has it.
+#: The benchmarks of BERT and of a small network, with hand-written loops. BERT also runs with the Trainer of
+#: transformers, if `-- --torch-python PYTHON` names a Python that has it.
 PEERS = {
     "bert_base": "bert.py --size base --batch 32 --steps 100 --precision bfloat16 --rounds 9",
     "bert_base_full": "bert.py --size base --batch 32 --steps 100 --precision bfloat16 --rounds 9 --texts full",
@@ -24,7 +24,7 @@ PEERS = {
 
 
 def cards() -> list[str]:
-    """The names of the cards that the driver of this machine sees."""
+    """Returns the names of the GPUs that the driver of this machine reports."""
     if shutil.which("nvidia-smi") is None:
         return []
     asked = ["nvidia-smi", "--query-gpu=name", "--format=csv,noheader"]
@@ -33,7 +33,7 @@ def cards() -> list[str]:
 
 
 def options() -> argparse.ArgumentParser:
-    """The options after `--`."""
+    """Returns the parser of the options after `--`."""
     parser = argparse.ArgumentParser(prog="nox -s gpu --")
     parser.add_argument("--torch-python", help="a Python with torch, transformers and accelerate")
     parts = [TESTS, *PEERS]
@@ -77,7 +77,7 @@ def define_card_session(house: House, everything: list[str], root: Path) -> None
 
 
 def install(session: nox.Session, house: House, everything: list[str]) -> None:
-    """All packages, and jax's CUDA plugin."""
+    """Installs all packages, and the CUDA plugin of jax."""
     extras = {"estimator_backends_gpu": ("cuda",)}
     session.install("--no-sources", *(house.wheel(package, *extras.get(package, ())) for package in everything))
     session.install("--group", "libraries", "--group", "test")

@@ -1,7 +1,7 @@
 """Fails unless exactly the named packages are installed, outside the checkout, whole, and their plugins are found.
 
 The isolated nox sessions run it first. A test of a package alone proves nothing if the package is imported from the
-checkout, or if another plugin is installed beside it. Packages that only serve tests are named separately, as tools.
+checkout, or if another plugin is installed too. Packages that only serve tests are named separately, as tools.
 """
 
 import argparse

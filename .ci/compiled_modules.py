@@ -12,7 +12,7 @@ _shared: list[Path] = []
 
 
 def share_compiled_modules(environment: str) -> None:
-    """Copies the compiled modules of earlier environments beside the sources of this one; versions are the same."""
+    """Copies the compiled modules of earlier environments to the sources of this one, which have the same versions."""
     kept, this = Path(_KEPT.name), Path(environment)
     if _shared and _shared[-1] != this:
         for compiled in _compiled(_shared[-1]):

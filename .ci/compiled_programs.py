@@ -1,9 +1,9 @@
-"""How the tests compile programs: each once in a run of nox, and some without the expensive passes."""
+"""Settings for the compilation of programs in tests: each once per run of nox, and some without expensive passes."""
 
 import os
 import tempfile
 
-# Exists only for this run of nox, because a test that kills a process may leave half an entry.
+# It exists only for this run of nox, because a killed test may leave an incomplete entry.
 _KEPT = tempfile.TemporaryDirectory(prefix="jax-cache-")
 COMPILED_ONCE = {
     # All sessions share compiled programs, because the tests spend most of their time on compilation.

@@ -14,7 +14,7 @@ _UV = shutil.which("uv") or "uv"
 
 
 def azurite(session: nox.Session) -> dict[str, str]:
-    """The place of Azure's emulator, from npm. It is empty if npm cannot install it: its tests are skipped by name."""
+    """Returns the place of Azure's emulator, from npm. Empty if npm cannot install it, and its tests are skipped."""
     folder, npm = _ROOT / ".nox" / "azurite", shutil.which("npm")
     if not npm:
         session.warn("there is no npm: Azure is left out")
@@ -29,12 +29,12 @@ def azurite(session: nox.Session) -> dict[str, str]:
 
 
 def storage_testbench(session: nox.Session, python_version: str) -> dict[str, str]:
-    """The place of Google's emulator, in an environment of its own. It is empty if no folder is named."""
+    """Returns the place of Google's emulator, in a separate environment. Empty if no folder is named."""
     named = os.environ.get("STORAGE_TESTBENCH")
     if not named:
         session.warn("STORAGE_TESTBENCH names no folder of googleapis/storage-testbench: GCS is left out")
         return {}
-    # Building the package writes beside its sources, which may belong to somebody else.
+    # The build of the package writes to its sources, which may belong to another user.
     shutil.copytree(named, "testbench", copy_function=shutil.copyfile)
     session.run(_UV, "venv", "--quiet", "--python", python_version, "bench", external=True)
     session.run(_UV, "pip", "install", "--quiet", "--python", "bench", "./testbench", external=True)

@@ -27,7 +27,7 @@ def define_export_sessions(house: House) -> None:
     def checked(
         session: nox.Session, checks: str, *extras: str, packages: tuple[str, ...] = (), more: tuple[str, ...] = ()
     ) -> None:
-        """Runs one file of checks beside wheels of the core, the exporters with extras, and the kit."""
+        """Runs one file of checks with wheels of the core, the exporters with extras, and the kit."""
         names = ("estimator_core", "estimator_inputs", "estimator_signatures", "estimator_testing")
         wheels = [house.wheel(name) for name in names]
         session.install("--no-sources", *wheels, house.wheel("estimator_exporters", *extras), *packages)
@@ -72,7 +72,7 @@ def define_export_sessions(house: House) -> None:
             reloads = f"{TESTS}/test_reloads.py"
             session.run("pytest", "-q", "-s", "-p", "no:cacheprovider", "-m=slow", reloads, env=env)
 
-    # With pip, which is one of the two resolvers.
+    # The session uses pip, which is one of the two resolvers.
     @nox.session(python=house.python, default=False, venv_backend="venv")
     def onnx_resolution(session: nox.Session) -> None:
         """The extra onnx beside orbax-checkpoint 0.12 and newer: a jax2onnx of this year, by pip and by uv."""

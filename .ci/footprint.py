@@ -1,4 +1,4 @@
-"""What `pip install` of a package adds to an empty environment: distributions, megabytes, time of an import.
+"""Measures what `pip install` of a package adds to an empty environment: distributions, megabytes, import time.
 
 `python .ci/footprint.py WHEEL_OF_THE_CORE [--write]`. A peer that cannot be installed is left out by name.
 """
@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 PAGE = Path(__file__).parents[1] / "docs" / "plugins" / "footprint.md"
 ROUNDS = 7
-#: The distributions that pip finds in an empty environment.
+#: The distributions that an empty environment already has.
 TOOLS = {"pip", "setuptools", "wheel"}
 HEAD = """# What an installation brings
 
@@ -35,12 +35,12 @@ Measured with Python {python} on {machine}.{busy}
 
 
 class Peer(NamedTuple):
-    """One row.
+    """One row of the table.
 
     Attributes:
-        title: its name in the table.
+        title: the name in the table.
         requirements: the requirements that pip installs.
-        distribution: the one whose version is shown.
+        distribution: the distribution whose version is shown.
         imported: the module to import.
         environment: the variables that the import needs.
     """
@@ -53,7 +53,7 @@ class Peer(NamedTuple):
 
 
 def peers(wheel: str) -> tuple[Peer, ...]:
-    """The rows."""
+    """Returns the rows."""
     keras = {"KERAS_BACKEND": "jax"}
     return (
         Peer("estimator-core", (wheel,), "estimator-core", "estimator_core"),
@@ -65,7 +65,7 @@ def peers(wheel: str) -> tuple[Peer, ...]:
 
 
 def seconds_of(python: Path, statement: str, environment: dict[str, str]) -> float:
-    """The median time of a process that runs a statement, in seconds."""
+    """Returns the median time of a process that runs a statement, in seconds."""
     found: list[float] = []
     for number in range(ROUNDS + 1):
         began = time.perf_counter()
@@ -77,7 +77,7 @@ def seconds_of(python: Path, statement: str, environment: dict[str, str]) -> flo
 
 
 def megabytes(folder: Path) -> dict[str, float]:
-    """The installed size of each distribution, by name."""
+    """Returns the installed size of each distribution in megabytes, by name."""
     program = (
         "import importlib.metadata as m, json\n"
         "print(json.dumps({d.name.lower(): sum(p.locate().stat().st_size for p in d.files or () "
@@ -88,7 +88,7 @@ def megabytes(folder: Path) -> dict[str, float]:
 
 
 def row(peer: Peer, folder: Path) -> str:
-    """Installs and measures one.
+    """Installs and measures one peer, and returns its row.
 
     Raises:
         CalledProcessError: pip cannot install it.
@@ -108,7 +108,7 @@ def row(peer: Peer, folder: Path) -> str:
 
 
 def busy_words() -> str:
-    """A sentence, if others also use the machine and figures are too high because of it."""
+    """Returns a sentence if other work on the machine makes the figures too high."""
     load, cores = os.getloadavg()[0], os.cpu_count() or 1
     return f" The machine was busy: its load was {load:.0f} on {cores} cores." if load > cores + 1 else ""
 

@@ -12,11 +12,11 @@ from export_sessions import House
 from uv import find_uv_bin
 
 CI = Path(__file__).parent
-#: Kinds of the core whose templates the ordinary run builds, and the other kinds, which `nox -s template` also builds.
+#: Kinds of the core whose templates the ordinary run builds. `nox -s template` also builds the other kinds.
 KINDS_IN_CUT = ["head", "hook"]
 OTHER_KINDS = ["exporter", "input", "storage", "format", "backend", "model", "adapter", "transform"]
 OTHER_KINDS += ["initial_values", "export_check", "checkpoint_policy", "coordinator"]
-#: Kinds that a plugin defines, and the packages that are installed beside a component of such a kind.
+#: Kinds that a plugin defines, and the packages that are installed with a component of such a kind.
 DEFINED = {
     "command": ("estimator_terminal",),
     "schema": ("estimator_inputs",),
@@ -38,7 +38,7 @@ def define_kit_sessions(house: House, kinds: Sequence[str]) -> None:
 
     Args:
         house: the parts of the noxfile that they use.
-        kinds: of components that `estimator new-plugin` writes.
+        kinds: the kinds of components that `estimator new-plugin` writes.
     """
 
     @nox.session(python=house.python, default=False)
@@ -60,7 +60,7 @@ def define_kit_sessions(house: House, kinds: Sequence[str]) -> None:
         given += [f"--kind={kind}:{','.join(DEFINED.get(kind, ()))}" for kind in kinds]
         session.run("python", str(CI / "author.py"), f"--uv={find_uv_bin()}", *given, *session.posargs)
 
-    # With pip, as users do, and with the index of pip's configuration.
+    # The session uses pip, as users do, and the index of pip's configuration.
     @nox.session(python=house.python, default=False, venv_backend="venv")
     def footprint(session: nox.Session) -> None:
         """What `pip install estimator-core` adds, beside pluggy, Keras and Lightning: `-- --write`."""

@@ -17,7 +17,7 @@ TABLE = ROOT / "estimator_core" / "_plugins" / "known.json"
 
 
 def declared() -> dict[str, dict[str, str]]:
-    """Distributions by kind and name of the component; commands are stored under a name that no kind has."""
+    """Returns distributions by kind and name of the component. Commands are stored under a name that no kind has."""
     found: dict[str, dict[str, str]] = {}
     for path in sorted(ROOT.glob("plugins/*/pyproject.toml")):
         distribution = tomllib.loads(path.read_text(encoding="utf-8"))["project"]["name"]

@@ -12,7 +12,7 @@ from export_sessions import House
 
 TESTS = "plugins/launchers/tests"
 CHECK_INSTALLED = str(Path(__file__).parent / "check_installed.py")
-# The packages that a run of several processes needs beside the core.
+# The packages that a run of several processes needs in addition to the core.
 LAUNCHED = ("estimator_cluster", "estimator_launchers")
 
 # Tests that wait for Slurm most of the time. Each process has a Slurm of its own.
@@ -30,7 +30,7 @@ def define_launcher_sessions(house: House) -> None:
         env: dict[str, str] | None = None,
         options: tuple[str, ...] = (),
     ) -> None:
-        """Tests of one launcher, with the packages that only they need, and with options of pytest."""
+        """Tests one launcher, with the packages that only its tests need, and with options of pytest."""
         launched = [house.wheel(name, *([extra] if extra and name == LAUNCHED[-1] else [])) for name in LAUNCHED]
         session.install("--no-sources", house.wheel("estimator_core"), *launched, house.wheel("estimator_testing"))
         session.install("--group", "test", "--group", "plugins/launchers/pyproject.toml:test", *packages)

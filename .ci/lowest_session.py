@@ -14,12 +14,12 @@ OF_NO_VERSION += ("its_file_does_not_import", "lists_see_what_has_just_happened"
 # Heads that compute with the operations of other heads.
 ALIKE = ("TestRankingHead", "TestListwiseRankingHead", "TestRetrievalHead", "TestTokenClassificationHead")
 ALIKE += ("TestMultiLabelHead", "TestMultiHotLabels", "TestSequentialHeadWrapper", "TestMultiClassHead")
-# How the coordination service waits for processes that do not answer. The test that names a killed process still runs.
+# Tests that wait for processes that do not answer. The test that names a killed process still runs.
 WAITING = ("frozen_process_is_named", "late_process_is_named", "who_has_ended", "who_ends_is_lost", "may_end_first")
 
 
 def lowest_tests(*plugins: str) -> list[str]:
-    """The tests that lower versions could break: the declarations of plugins, and the contracts of their components.
+    """Returns the tests that lower versions could break: declarations of plugins, and contracts of components.
 
     Tests that the suites refuse broken components depend on no version, and take most of the time. The same holds for
     the order of hashes, the merging of metrics, the imports of a file, and the listings of a store. The tests of each
@@ -42,9 +42,9 @@ def define_lowest_session(
 
     Args:
         house: the parts of the noxfile that it uses.
-        install: installs wheels at a resolution.
-        plugins: folders under plugins/.
-        options: of pytest.
+        install: the function that installs wheels at a resolution.
+        plugins: the names of the folders under plugins/.
+        options: the options of pytest.
         shared: the files of the core's tests that the tests of plugins use.
     """
 

@@ -4,7 +4,7 @@
 
 `--write` makes the recordings again, and the table of docs/migrate/checkpoints.md.
 
-An unnamed interpreter receives an environment of its own. Without Python 3.7, 1.15.0 is skipped by name.
+An unnamed interpreter gets a separate environment. Without Python 3.7, 1.15.0 is skipped by name.
 """
 
 import argparse
@@ -33,7 +33,7 @@ WANTED = {
 
 
 def environment(version: str, folder: Path) -> str | None:
-    """An interpreter with this TensorFlow, or None without a suitable Python."""
+    """Returns an interpreter with this TensorFlow, or None without a suitable Python."""
     python, packages = WANTED[version]
     found = subprocess.run(["uv", "python", "find", "--no-python-downloads", python], capture_output=True, text=True)
     if found.returncode:
@@ -45,14 +45,14 @@ def environment(version: str, folder: Path) -> str | None:
 
 
 def prove(pair: Pair, python: str, *options: str) -> int:
-    """Runs the command and returns its exit status."""
+    """Runs the command, and returns its exit status."""
     command = ["estimator", "migrate", "prove", pair.old, pair.new, "--tf-python", python]
-    here = {**os.environ, "KERAS_BACKEND": "jax"}  # the interpreter of TensorFlow has a Keras of its own
+    here = {**os.environ, "KERAS_BACKEND": "jax"}  # the interpreter of TensorFlow has another Keras
     return subprocess.run([*command, *pair.options, *options], env=here).returncode
 
 
 def prove_pairs(version: str, python: str, write: bool) -> list[str]:
-    """The names of the programs that differ."""
+    """Returns the names of the programs that differ."""
     failed: list[str] = []
     for pair in (each for each in PAIRS if each.tensorflow == version):
         name = f"{pair.program}_{pair.function}"
@@ -64,7 +64,7 @@ def prove_pairs(version: str, python: str, write: bool) -> list[str]:
 
 
 def prove_canned(version: str, python: str, scratch: Path, write: bool) -> dict[tuple[str, str], float]:
-    """The largest difference of each canned estimator and optimizer, after 50 steps in TensorFlow and 50 here."""
+    """Returns the largest difference of each canned estimator and optimizer, after 50 steps there and 50 here."""
     from plugins.migration.tests.canned.this_side import differences
 
     there, found = scratch / "there", dict[tuple[str, str], float]()
@@ -81,7 +81,7 @@ def prove_canned(version: str, python: str, scratch: Path, write: bool) -> dict[
 
 
 def write_table(found: dict[str, dict[tuple[str, str], float]]) -> None:
-    """Writes the differences into the page."""
+    """Writes the differences to the page."""
     rows = ["| estimator | optimizer |" + "".join(f" {version} |" for version in found)]
     rows += ["|---|---|" + "---|" * len(found)]
     for case in cases.names():

@@ -20,18 +20,18 @@ PAYLOAD_TYPE = "application/vnd.in-toto+json"
 
 
 def digests(folder: Path) -> dict[str, str]:
-    """The SHA-256 of every file of a release by name, without the statement and its key."""
+    """Returns the SHA-256 of every file of a release by name, without the statement and its key."""
     files = sorted(path for path in folder.iterdir() if path.name not in {FILE, PUBLIC_KEY})
     return {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
 
 
 def statement(found: Mapping[str, str], *, repository: str, commit: str, epoch: str) -> dict[str, Any]:
-    """The statement about files by their digests.
+    """Returns the statement about files by their digests.
 
     Args:
-        found: SHA-256 by file name.
-        repository: its address.
-        commit: the full hash that the files were built from.
+        found: the SHA-256 of each file by name.
+        repository: the address of the repository.
+        commit: the full hash of the commit of the build.
         epoch: the SOURCE_DATE_EPOCH of the build, in seconds.
     """
     definition = {
@@ -51,7 +51,7 @@ def statement(found: Mapping[str, str], *, repository: str, commit: str, epoch: 
 
 
 def faults(told: Mapping[str, Any], found: Mapping[str, str]) -> list[str]:
-    """The differences between a statement and the files of the folder."""
+    """Returns the differences between a statement and the files of the folder."""
     named = {subject["name"]: subject["digest"]["sha256"] for subject in told["subject"]}
     wrong = [f"{name} is missing" for name in sorted(named.keys() - found.keys())]
     wrong += [f"{name} is not in the statement" for name in sorted(found.keys() - named.keys())]
@@ -78,7 +78,7 @@ def make(folder: Path, key: Path, told: Mapping[str, Any]) -> None:
 
 
 def verified(folder: Path, public: Path) -> Mapping[str, Any]:
-    """The statement in a folder. Raises unless the key signed it."""
+    """Returns the statement in a folder. Raises unless the key signed it."""
     from securesystemslib.dsse import Envelope
     from securesystemslib.signer import SSlibKey
 
@@ -90,7 +90,7 @@ def verified(folder: Path, public: Path) -> Mapping[str, Any]:
 
 
 def main() -> int:
-    """Makes or verifies a statement; returns 1 if something differs."""
+    """Makes or verifies a statement. Returns 1 if something differs."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("what", choices=("make", "verify"))
     parser.add_argument("folder", type=Path)

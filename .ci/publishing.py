@@ -15,10 +15,10 @@ import reproducing  # noqa: F401 - a session of its own
 from uv import find_uv_bin
 
 ROOT = Path(__file__).resolve().parent.parent
-sys.path.append(str(ROOT))  # for the modules that make the site
+sys.path.append(str(ROOT))  # for the modules that build the site
 from docs.site import changes  # noqa: E402
 
-# An environment of its own, because the development environment does not contain the tools of the site.
+# A separate environment, because the development environment does not contain the tools of the site.
 RUN = (find_uv_bin(), "run", "--quiet", "--no-default-groups", "--group", "plugins", "--group", "site", "python", "-m")
 RELEASE_RUN = (find_uv_bin(), "run", "--quiet", "--only-group", "release", "python")
 REPOSITORY = "https://github.com/estimator-core/estimator-core"

@@ -7,7 +7,7 @@ import nox
 from uv import find_uv_bin
 
 ROOT = Path(__file__).resolve().parent.parent
-#: Workloads of `benchmarks/two_trees.py` whose result is clear after a minute or two.
+#: The workloads of `benchmarks/two_trees.py` with a clear result after a minute or two.
 CUT = ("mlp_steps", "mlp_steps, 20 a dispatch", "hooks_cost", "evaluation")
 #: The part of the other commit's speed that a workload must keep, unless its interval contains that part.
 KEPT = "0.95"
@@ -19,7 +19,7 @@ def regressions(session: nox.Session) -> None:
     given = list(session.posargs)
     commit = given.pop(0) if given and not given[0].startswith("-") else last_tag(session)
     tree = Path(session.create_tmp()).resolve() / "before"
-    shutil.rmtree(tree, ignore_errors=True)  # what a killed session left
+    shutil.rmtree(tree, ignore_errors=True)  # left by a killed session
     git = ("git", "-C", str(ROOT), "worktree")
     session.run(*git, "add", "--force", "--detach", str(tree), commit, external=True)
     try:
@@ -34,7 +34,7 @@ def regressions(session: nox.Session) -> None:
 
 
 def last_tag(session: nox.Session) -> str:
-    """The newest tag before this commit."""
+    """Returns the newest tag before this commit."""
     command = ("git", "-C", str(ROOT), "describe", "--tags", "--abbrev=0")
     found = session.run(*command, external=True, silent=True, success_codes=[0, 128])
     if not isinstance(found, str) or found.startswith("fatal"):

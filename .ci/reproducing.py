@@ -29,12 +29,12 @@ LIBRARIES = ("flax", "scikit-learn", "tqdm")
 
 
 class Example(NamedTuple):
-    """How an example is run.
+    """The settings of an example for this session.
 
     Args:
         settings: the settings that make it short.
-        flag: one further setting.
-        data: the file in which a byte is changed: beside the example, or in an installed package.
+        flag: a further setting.
+        data: the file in which a byte is changed: next to the example, or in an installed package.
     """
 
     settings: Sequence[str]
@@ -71,7 +71,7 @@ EXAMPLES = {
     ),
 }
 SEED = "run_config.tf_random_seed=2"
-#: Records the clicks of the example of two towers.
+#: The program that records the clicks of the example of two towers.
 CLICKS = (
     "import sys, numpy as np; sys.path.insert(0, 'examples'); from two_tower import clicks; x, y = clicks(8192, 7); "
     "np.save('examples/clicks.npy', np.hstack([x['user'], x['item'], y.astype(np.float32)]))"
@@ -116,7 +116,7 @@ def reproduce(session: nox.Session) -> None:
 
 
 def _file(session: nox.Session, folder: Path, name: str) -> Path:
-    """The path of a data file."""
+    """Returns the path of a data file."""
     package, _, inside = name.rpartition(":")
     if not package:
         return folder / "examples" / inside
@@ -132,8 +132,8 @@ def _replace(path: Path, content: bytes) -> None:
 
 
 def _with_another_byte(content: bytes) -> bytes:
-    """Changes the last digit of a file, or its last letter if it has no digit, so the file can still be read. A packed
-    file is unpacked first.
+    """Returns the content with another last digit, or another last letter if it has no digit, so the file can still be
+    read. A packed file is unpacked first.
     """
     if content.startswith(b"\x1f\x8b"):
         return gzip.compress(_with_another_byte(gzip.decompress(content)), mtime=0)
@@ -144,7 +144,7 @@ def _with_another_byte(content: bytes) -> bytes:
 
 
 def _check_named(session: nox.Session, env: Mapping[str, str], name: str, words: str, *more: str) -> None:
-    """Checks that these words report a changed run of an example. absl-py changes no weights."""
+    """Checks that these arguments report a changed run of an example. absl-py changes no weights."""
     shutil.rmtree("other", ignore_errors=True)
     told = session.run(
         "estimator", "reproduce", f"runs/{name}", "--here", "--output", "other", *more, env=env, silent=True,

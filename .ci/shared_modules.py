@@ -1,6 +1,6 @@
-"""Compiled modules of installed packages, which the sessions of one run share. Otherwise each would compile jax itself.
+"""Shares compiled modules of installed packages among the sessions of one run. Otherwise each would compile jax itself.
 
-A small session would spend more time on that than on its tests.
+In a small session, this would take longer than the tests.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def shared_modules(session: nox.Session) -> Generator[None]:
 
 
 def _modules(site: Path) -> Iterator[tuple[Path, Path]]:
-    """For each module of an environment: the paths of its compiled file and of the stored copy."""
+    """Yields the path of the compiled file and of the stored copy for each module of an environment."""
     for record in site.glob("*.dist-info/RECORD"):
         content = record.read_bytes()
         kept = Path(_STORE.name, hashlib.sha256(content).hexdigest())

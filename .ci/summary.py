@@ -8,7 +8,7 @@ from pathlib import Path
 
 
 def counts(report: Path) -> Counter[str]:
-    """Number of tests by outcome in one JUnit file."""
+    """Returns the number of tests by outcome in one JUnit file."""
     total: Counter[str] = Counter()
     for suite in ElementTree.parse(report).getroot().iter("testsuite"):
         failed, errors, skipped = (int(suite.get(key, 0)) for key in ("failures", "errors", "skipped"))
@@ -19,7 +19,7 @@ def counts(report: Path) -> Counter[str]:
 
 
 def line(found: Counter[str]) -> str:
-    """The counts in the words of pytest's last line."""
+    """Returns the counts in the form of pytest's last line."""
     outcomes = ", ".join(f"{found[name]} {name}" for name in ("failed", "passed", "skipped", "errors") if found[name])
     return f"{outcomes or 'no tests ran'} in {found['seconds']}s"
 

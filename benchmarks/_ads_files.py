@@ -14,7 +14,7 @@ from estimator_inputs import write_tfrecord
 
 
 def write_table(folder: Path, name: str, rows: int, seed: int) -> None:
-    """Writes `name.csv` and `name.tfrecord`, unless they are there."""
+    """Writes `name.csv` and `name.tfrecord`, unless they exist."""
     from pyarrow import csv
 
     if (folder / f"{name}.tfrecord").exists():
@@ -26,10 +26,10 @@ def write_table(folder: Path, name: str, rows: int, seed: int) -> None:
 
 
 def made(rows: int, seed: int) -> Any:
-    """The rows: clicks depend on numbers, age, site and user, and on the pair of site and device."""
+    """Returns the rows. Clicks depend on numbers, age, site and user, and on the pair of site and device."""
     import pyarrow as pa
 
-    taste = np.random.default_rng(7)  # of the world, the same in every table
+    taste = np.random.default_rng(7)  # the same in every table
     of_site, of_pair = taste.normal(size=len(SITES)), taste.normal(size=(len(SITES), len(DEVICES)))
     of_user = taste.normal(size=100_000)
     draw = np.random.default_rng(seed)
@@ -49,7 +49,7 @@ def made(rows: int, seed: int) -> Any:
 
 
 def records(table: Any) -> Iterator[bytes]:
-    """A tf.Example of each row."""
+    """Yields a tf.Example for each row."""
     example = ec.export.example_class()
     for row in table.to_pylist():
         feature = (message := example()).features.feature

@@ -1,9 +1,9 @@
-"""Keras 3 on JAX with its FeatureSpace in a process of its own, for `file_to_model.py`; tf.data reads the files.
+"""Keras 3 on JAX with its FeatureSpace in a separate process, for `file_to_model.py`. tf.data reads the files.
 
 python _ads_keras.py csv|tfrecord train=FILE held_out=FILE rows=N result=FILE
 
 FeatureSpace needs tensorflow for texts. It runs inside tf.data, as its guide recommends. The weights of the linear part
-are embeddings of width 1: one-hot rows of 10,000 numbers would be slower.
+are embeddings of width 1, because one-hot rows of 10,000 numbers would be slower.
 """
 
 import os
@@ -18,7 +18,7 @@ from keras.utils import FeatureSpace
 
 
 def dataset(kind, path):
-    """One pass in the order of the file."""
+    """Returns one pass in the order of the file."""
     if kind == "csv":
         return tf.data.experimental.make_csv_dataset(
             path, _ads.BATCH, label_name="label", num_epochs=1, shuffle=False, num_parallel_reads=1
@@ -32,23 +32,23 @@ def dataset(kind, path):
 
 
 class Ages(keras.layers.Discretization):
-    """A layer with given boundaries: FeatureSpace calls `adapt` of each layer that has it, and this one would raise."""
+    """A layer with fixed boundaries. FeatureSpace calls `adapt` of each layer that has it, and the original raises."""
 
     def __init__(self):
         super().__init__(bin_boundaries=[float(age) for age in _ads.AGES])
 
     def adapt(self, data, steps=None):
-        """There is nothing to learn."""
+        """Does nothing, because there is nothing to learn."""
 
 
 def words():
-    """The data from which FeatureSpace learns the vocabularies: the same words that the other contestants receive."""
+    """Returns the data from which FeatureSpace learns the vocabularies: the same words as for the other contestants."""
     sites, ages = list(_ads.SITES), {"age": [0.0] * len(_ads.SITES)}
     return {"site": sites, "device": [_ads.DEVICES[index % len(_ads.DEVICES)] for index in range(len(sites))], **ages}
 
 
 def space():
-    """Ids of everything that is not a number."""
+    """Returns the FeatureSpace, which makes ids of everything that is not a number."""
     features = {name: FeatureSpace.float() for name in _ads.NUMBERS}
     features["age"] = FeatureSpace.feature("float32", Ages(), "int")
     features["site"] = FeatureSpace.string_categorical(output_mode="int")
@@ -59,7 +59,7 @@ def space():
 
 
 def model_of(encoded):
-    """Wide and deep."""
+    """Returns the wide-and-deep model."""
     embed = lambda name, size, width: keras.layers.Flatten()(  # noqa: E731
         keras.layers.Embedding(size, width, embeddings_initializer="zeros" if width == 1 else "uniform")(encoded[name])
     )

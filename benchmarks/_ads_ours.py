@@ -1,4 +1,4 @@
-"""The framework in a process of its own, for `file_to_model.py --new-processes`.
+"""The framework in a separate process, for `file_to_model.py --new-processes`.
 
 python _ads_ours.py csv|tfrecord train=FILE held_out=FILE rows=N result=FILE
 """
@@ -14,7 +14,7 @@ from file_to_model import ours
 
 
 def main() -> None:
-    """One pass."""
+    """Runs one pass."""
     given = dict(item.split("=", 1) for item in sys.argv[2:])
     ours(sys.argv[1], Path(given["train"]).parent, int(given["rows"]), Path(given["result"]))()
 

@@ -1,4 +1,4 @@
-"""tf.estimator 2.15 in a process of its own, for `file_to_model.py`: a model from a file for each line read.
+"""tf.estimator 2.15 in a separate process, for `file_to_model.py`: a model from a file for each line read.
 
 python _ads_tf.py csv|tfrecord train=FILE held_out=FILE rows=N result=FILE
 """
@@ -14,7 +14,7 @@ fc = tf.feature_column
 
 
 def columns():
-    """The columns of the linear part and of the deep part."""
+    """Returns the columns of the linear part and of the deep part."""
     ages = fc.bucketized_column(fc.numeric_column("age"), list(_ads.AGES))
     site = fc.categorical_column_with_vocabulary_list("site", list(_ads.SITES), num_oov_buckets=1)
     device = fc.categorical_column_with_vocabulary_list("device", list(_ads.DEVICES))
@@ -26,7 +26,7 @@ def columns():
 
 
 def dataset(kind, path):
-    """One pass in the order of the file."""
+    """Returns one pass in the order of the file."""
     if kind == "csv":
         made = tf.data.experimental.make_csv_dataset(
             path, _ads.BATCH, label_name="label", num_epochs=1, shuffle=False, num_parallel_reads=1

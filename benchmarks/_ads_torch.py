@@ -1,8 +1,8 @@
-"""PyTorch with a DataLoader in a process of its own, for `file_to_model.py`: a model from a file for each line read.
+"""PyTorch with a DataLoader in a separate process, for `file_to_model.py`: a model from a file for each line read.
 
 python _ads_torch.py chunks|rows train=FILE held_out=FILE rows=N result=FILE
 
-"chunks": pandas reads 51,200 rows at once and hashes whole columns; one worker of the DataLoader sends batches.
+"chunks": pandas reads 51,200 rows at once and hashes whole columns, and one worker of the DataLoader sends batches.
 "rows": the module csv reads a row at a time, and the DataLoader collates them.
 """
 
@@ -21,7 +21,7 @@ KINDS = {**dict.fromkeys(_ads.NUMBERS, "float32"), "age": "int64", "label": "flo
 
 
 class Chunks(torch.utils.data.IterableDataset):
-    """Batches from chunks of a data frame."""
+    """Yields batches from chunks of a data frame."""
 
     def __init__(self, path):
         self._path = path
@@ -47,7 +47,7 @@ class Chunks(torch.utils.data.IterableDataset):
 
 
 class Rows(torch.utils.data.IterableDataset):
-    """One example at a time."""
+    """Yields one example at a time."""
 
     def __init__(self, path):
         self._path = path
@@ -71,7 +71,7 @@ class Rows(torch.utils.data.IterableDataset):
 
 
 def loader(kind, path):
-    """The loader that feeds the model."""
+    """Returns the loader that feeds the model."""
     if kind == "chunks":
         return torch.utils.data.DataLoader(Chunks(path), batch_size=None, num_workers=1)
     return torch.utils.data.DataLoader(Rows(path), batch_size=_ads.BATCH, num_workers=1)
@@ -104,7 +104,7 @@ class WideAndDeep(nn.Module):
 
 
 def held_out_loss(model, kind, path):
-    """Mean over the rows."""
+    """Returns the mean loss over the rows."""
     total = rows = 0
     with torch.no_grad():
         for features, labels in loader(kind, path):

@@ -1,4 +1,4 @@
-"""XGBoost and LightGBM in a process of their own, for `file_to_model.py`: a model from a file for each line read.
+"""XGBoost and LightGBM in separate processes, for `file_to_model.py`: a model from a file for each line read.
 
 python _ads_trees.py xgboost|lightgbm train=FILE held_out=FILE rows=N result=FILE
 
@@ -19,7 +19,7 @@ TREES = 100
 
 
 def read(path, categories=None):
-    """Features and labels; words that do not occur in training rows are missing."""
+    """Returns features and labels. Words that do not occur in training rows are missing."""
     frame = pd.read_csv(path, dtype=KINDS)
     for word in WORDS if categories is not None else ():
         frame[word] = frame[word].cat.set_categories(categories[word])
@@ -27,7 +27,7 @@ def read(path, categories=None):
 
 
 def trained(library, x, y):
-    """The model of a library."""
+    """Returns the model of a library."""
     if library == "xgboost":
         import xgboost
 
@@ -40,7 +40,7 @@ def trained(library, x, y):
 
 
 def held_out_loss(model, path, categories):
-    """Mean over the rows."""
+    """Returns the mean loss over the rows."""
     x, y = read(path, categories)
     chance = np.clip(model.predict_proba(x)[:, 1].astype(np.float64), 1e-7, 1 - 1e-7)
     return float(-np.mean(np.where(y == 1, np.log(chance), np.log1p(-chance))))

@@ -8,7 +8,7 @@ import numpy as np
 
 
 def shuffled_rows(count: int, batch: int, seed: int = 1) -> Iterator[np.ndarray]:
-    """Row numbers of full batches, endlessly: one permutation per epoch."""
+    """Yields row numbers of full batches without end: one permutation per epoch."""
     shuffler = np.random.default_rng(seed)
     while True:
         order = shuffler.permutation(count)

@@ -1,4 +1,4 @@
-"""One side of `bert.py`, in a process of its own: the Estimator, a loop in JAX, or the Trainer of transformers.
+"""One side of `bert.py`, in a separate process: the Estimator, a loop in JAX, or the Trainer of transformers.
 
 `bert.py` starts it with the interpreter of the side. It imports nothing that only the environment of another side has.
 """
@@ -22,7 +22,7 @@ RATE, EPSILON = 1e-5, 1e-8
 
 
 def options() -> argparse.ArgumentParser:
-    """The task, and the communication with the process that started this one."""
+    """Returns the parser of the task, and of the communication with the process that started this one."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--side", choices=list(SIDES), required=True)
     parser.add_argument("--weights", required=True)
@@ -35,13 +35,13 @@ def options() -> argparse.ArgumentParser:
 
 
 def features(sentences: Sentences, args: argparse.Namespace) -> list[tuple[dict[str, np.ndarray], np.ndarray]]:
-    """Batches with one sentence per row, padded to the longest length, as the encoder accepts them."""
+    """Returns batches with one sentence per row, padded to the longest length, as the encoder accepts them."""
     made = [sentences.padded(step * args.batch, args.batch, args.length) for step in range(args.steps)]
     return [({"input_ids": one["input_ids"], "input_mask": one["attention_mask"]}, one["labels"]) for one in made]
 
 
 def estimator(sentences: Sentences, args: argparse.Namespace, *, pack: bool = False) -> Callable[[], float]:
-    """The Estimator, on the weights of a Hugging Face directory."""
+    """Returns the training of the Estimator, on the weights of a Hugging Face directory."""
     import estimator_core as ec
     from estimator_canned_bert import BertClassifier, Optimization
 
@@ -75,7 +75,7 @@ def estimator(sentences: Sentences, args: argparse.Namespace, *, pack: bool = Fa
 
 
 def packed(sentences: Sentences, args: argparse.Namespace) -> Callable[[], float]:
-    """The Estimator, with several sentences per row; the time includes packing."""
+    """Returns the training of the Estimator, with several sentences per row. The time includes packing."""
     return estimator(sentences, args, pack=True)
 
 
@@ -97,7 +97,7 @@ def _packed(sentences: Sentences, args: argparse.Namespace) -> Any:
 
 
 def plain(sentences: Sentences, args: argparse.Namespace) -> Callable[[], float]:
-    """A hand-written loop: a jitted step with the same encoder and optimizer, and nothing else."""
+    """Returns a hand-written loop: a jitted step with the same encoder and optimizer, and nothing else."""
     import jax
     import jax.numpy as jnp
     import optax
@@ -146,7 +146,7 @@ def plain(sentences: Sentences, args: argparse.Namespace) -> Callable[[], float]
 
 
 def trainer(sentences: Sentences, args: argparse.Namespace, *, compiled: bool = False) -> Callable[[], float]:
-    """The Trainer of transformers: batches as long as their longest sentence."""
+    """Returns the training of the Trainer of transformers: batches as long as their longest sentence."""
     import torch
     import transformers
 
@@ -170,7 +170,7 @@ def trainer(sentences: Sentences, args: argparse.Namespace, *, compiled: bool = 
         bf16=args.precision == "bfloat16",
         use_cpu=not torch.cuda.is_available(),
         torch_compile=compiled,
-        # jax multiplies float32 like this by default, if the card supports it.
+        # jax multiplies float32 like this by default, if the GPU supports it.
         tf32=True if torch.cuda.is_available() and args.precision == "float32" else None,
         remove_unused_columns=False,
         save_strategy="no",
@@ -190,7 +190,7 @@ def trainer(sentences: Sentences, args: argparse.Namespace, *, compiled: bool = 
 
 
 def compiled_trainer(sentences: Sentences, args: argparse.Namespace) -> Callable[[], float]:
-    """The same through torch.compile."""
+    """Returns the same training through torch.compile."""
     return trainer(sentences, args, compiled=True)
 
 
@@ -204,7 +204,7 @@ SIDES: dict[str, Callable[[Sentences, argparse.Namespace], Callable[[], float]]]
 
 
 def peak_mb(side: str) -> float:
-    """Peak memory of the card that the side has used, or of the process if there is no card."""
+    """Returns the peak memory of the GPU that the side has used, or of the process without a GPU, in MB."""
     if side in ("theirs", "compiled"):
         import torch
 
@@ -220,7 +220,7 @@ def peak_mb(side: str) -> float:
 
 
 def main() -> None:
-    """Reports that it is ready, then trains for each line that it reads, and reports how long that took."""
+    """Reports that it is ready, then trains for each line that it reads, and reports the seconds."""
     args = options().parse_args()
 
     def reply(value: dict[str, Any]) -> None:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-#: Sentences of fewer words are headings and table cells.
+#: The smallest number of words of a sentence. Shorter ones are headings and table cells.
 SHORTEST = 3
 
 
@@ -16,9 +16,9 @@ class Sentences(NamedTuple):
     """Token ids, one sentence after the other.
 
     Attributes:
-        tokens: int32, of all sentences.
-        ends: int64 [sentences + 1], the offsets at which each sentence begins and ends.
-        labels: int32 [sentences].
+        tokens: the ids of all sentences, int32.
+        ends: the offsets at which each sentence begins and ends, int64 [sentences + 1].
+        labels: the label of each sentence, int32 [sentences].
     """
 
     tokens: np.ndarray
@@ -27,15 +27,15 @@ class Sentences(NamedTuple):
 
     @property
     def lengths(self) -> np.ndarray:
-        """Tokens of each sentence."""
+        """The number of tokens of each sentence."""
         return np.diff(self.ends)
 
     def of(self, number: int) -> np.ndarray:
-        """The ids of one sentence."""
+        """Returns the ids of one sentence."""
         return self.tokens[self.ends[number] : self.ends[number + 1]]
 
     def padded(self, begin: int, count: int, length: int) -> dict[str, np.ndarray]:
-        """Sentences padded to `length`: input_ids, attention_mask and labels."""
+        """Returns sentences padded to `length`: input_ids, attention_mask and labels."""
         ids, mask = (np.zeros((count, length), np.int32) for _ in range(2))
         for row in range(count):
             sentence = self.of(begin + row)
@@ -45,7 +45,7 @@ class Sentences(NamedTuple):
 
 
 def english() -> list[str]:
-    """The sentences of the help topics of Python, in an order of their own."""
+    """Returns the sentences of the help topics of Python, in a fixed random order."""
     from pydoc_data.topics import topics
 
     found: list[str] = []
@@ -57,14 +57,14 @@ def english() -> list[str]:
 
 
 def saved(place: Path, texts: str, count: int, length: int, vocabulary: int) -> Path:
-    """A file of sentences that every side reads.
+    """Writes a file of sentences that every side reads, and returns its path.
 
     Args:
-        place: a directory.
+        place: the directory of the file.
         texts: "real" (English, cut at `length` tokens) or "full" (rows of `length` random tokens).
         count: the number of sentences.
-        length: tokens of the longest sentence.
-        vocabulary: all ids are below it.
+        length: the number of tokens of the longest sentence.
+        vocabulary: the number of ids. All ids are below it.
     """
     rng = np.random.default_rng(1)
     if texts == "full":
@@ -82,7 +82,7 @@ def saved(place: Path, texts: str, count: int, length: int, vocabulary: int) -> 
 
 
 def read(file: str) -> Sentences:
-    """The sentences that `saved` wrote."""
+    """Returns the sentences that `saved` wrote."""
     with np.load(file) as arrays:
         return Sentences(arrays["tokens"], arrays["ends"], arrays["labels"])
 

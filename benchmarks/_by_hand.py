@@ -12,13 +12,13 @@ Batches = Iterator[tuple[np.ndarray, np.ndarray]]
 
 
 def slices(x: np.ndarray, y: np.ndarray, batch: int) -> Batches:
-    """Batches of arrays."""
+    """Yields batches of arrays."""
     for start in range(0, len(x), batch):
         yield x[start : start + batch], y[start : start + batch]
 
 
 def blocks(path: Path, columns: Sequence[str], batch: int) -> Batches:
-    """Batches of a CSV or Parquet file; pyarrow reads blocks ahead in a thread."""
+    """Yields batches of a CSV or Parquet file. pyarrow reads blocks ahead in a thread."""
     left_x, left_y = np.empty((0, len(columns)), np.float32), np.empty(0, np.int32)
     for block in _arrow(path, columns):
         x = np.concatenate([left_x, np.stack([block.column(name).to_numpy() for name in columns], axis=1)])
@@ -40,7 +40,7 @@ def _arrow(path: Path, columns: Sequence[str]) -> Iterator[Any]:
 
 
 def parsed(path: Path, batch: int) -> Batches:
-    """Batches of a TFRecord file: protobuf parses one tf.Example after the other. Checksums are not verified."""
+    """Yields batches of a TFRecord file. protobuf parses one tf.Example after the other, without checksums."""
     from estimator_core.export import example_class
 
     example = example_class()
@@ -57,10 +57,10 @@ def parsed(path: Path, batch: int) -> Batches:
 
 
 def checked(source: Callable[[], Batches], *, copied: bool) -> Callable[[], Batches]:
-    """The same batches; each is compared with the first.
+    """Returns the same batches. Each is compared with the first.
 
     Args:
-        source: starts the batches.
+        source: the function that starts the batches.
         copied: whether to copy them, because the source may write into its arrays again.
     """
 

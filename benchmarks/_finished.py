@@ -1,4 +1,4 @@
-"""A hook that waits for the device at the end of a call: a round is over when its last step has been computed."""
+"""A hook that waits for the device at the end of a call, because a round ends when its last step was computed."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import estimator_core as ec
 
 
 class Finished(ec.Hook):
-    """Never has control during the call, so it does not slow down any step."""
+    """Never has control during the call, so that it does not slow down any step."""
 
     def __init__(self) -> None:
         self._run: ec.Run | None = None

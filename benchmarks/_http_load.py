@@ -1,4 +1,4 @@
-"""Clients that send the next request as soon as they are answered: one process, raw sockets, connections kept open.
+"""Clients that send the next request after each answer: one process, raw sockets, connections kept open.
 
     python benchmarks/_http_load.py PORT CLIENTS SECONDS
 
@@ -16,12 +16,12 @@ from _serving_model import TOKENS, VOCABULARY
 
 
 def row_of(client):
-    """The token ids that a client sends."""
+    """Returns the token ids that a client sends."""
     return np.random.default_rng(client).integers(0, VOCABULARY, size=(1, TOKENS), dtype=np.int32)
 
 
 def message(client):
-    """The bytes of its HTTP request: tensors in binary."""
+    """Returns the bytes of its HTTP request, with tensors in binary."""
     chunk = row_of(client).tobytes()
     tensor = {"name": "ids", "datatype": "INT32", "shape": [1, TOKENS], "parameters": {"binary_data_size": len(chunk)}}
     header = json.dumps({"inputs": [tensor], "parameters": {"binary_data_output": True}}).encode()
@@ -44,12 +44,12 @@ class Client:
         self.started = 0.0
 
     def ask(self):
-        """Sends the request; it is small enough for the socket's buffer."""
+        """Sends the request, which is small enough for the buffer of the socket."""
         self.started = time.perf_counter()
         self.socket.sendall(self.request)
 
     def answer(self):
-        """Continues reading; returns the status and seconds of a complete answer, or None."""
+        """Continues reading. Returns the status and seconds of a complete answer, or None."""
         found = self.socket.recv(65536)
         if not found:
             return 0, time.perf_counter() - self.started
@@ -66,7 +66,7 @@ class Client:
 
 
 def load(port, clients, seconds):
-    """Latencies and failures of all requests, and the answers of each client; waits for requests in progress."""
+    """Returns latencies and failures of all requests, and the answers of each client, after all requests end."""
     latencies, failures = [], []
     connected = [Client(number, port) for number in range(clients)]
     waiting = selectors.DefaultSelector()

@@ -19,7 +19,7 @@ from typing import Any
 
 from _side_by_side import Comparison, compare
 
-#: The amount that a process copies back and forth to move memory: more than any cache holds.
+#: The bytes that a process copies back and forth to move memory, more than any cache holds.
 MEMORY_BYTES = 64 * 2**20
 _LOOK_SECS = 0.2
 
@@ -29,15 +29,15 @@ class Load:
     """The other work on the machine.
 
     Args:
-        spinning: processes that only compute.
-        memory: processes that copy 64 MiB back and forth.
+        spinning: the number of processes that only compute.
+        memory: the number of processes that copy 64 MiB back and forth.
     """
 
     spinning: int = 0
     memory: int = 0
 
     def of(self, name: str) -> str:
-        """The name of a contestant under this load."""
+        """Returns the name of a contestant under this load."""
         parts = [f"{self.spinning} spinning"] * bool(self.spinning) + [f"{self.memory} moving memory"] * bool(
             self.memory
         )
@@ -45,7 +45,7 @@ class Load:
 
     @contextmanager
     def running(self) -> Generator[None]:
-        """A context in which the processes run."""
+        """Runs the processes within the context."""
         processes: list[subprocess.Popen[bytes]] = []
         try:
             for kind, count in (("spinning", self.spinning), ("memory", self.memory)):
@@ -66,7 +66,7 @@ IDLE = Load()
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """The options that select loads; `loads_of` reads them."""
+    """Adds the options that select loads. `loads_of` reads them."""
     parser.add_argument(
         "--busy", type=int, nargs="+", default=[], metavar="N", help="also beside N spinning processes, for each N"
     )
@@ -76,7 +76,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def loads_of(args: argparse.Namespace) -> list[Load]:
-    """An idle machine, and the selected loads."""
+    """Returns an idle machine, and the selected loads."""
     spinning, moving = [Load(spinning=n) for n in args.busy], [Load(memory=n) for n in args.memory_traffic]
     return [IDLE, *spinning, *moving]
 
@@ -84,7 +84,7 @@ def loads_of(args: argparse.Namespace) -> list[Load]:
 def compare_beside(
     loads: Sequence[Load], contestants: Mapping[str, Callable[[], None]], **options: Any
 ) -> list[Comparison]:
-    """`compare` under each load."""
+    """Runs `compare` under each load."""
     results: list[Comparison] = []
     for load in loads:
         with load.running():
@@ -101,7 +101,7 @@ def spins() -> None:
 
 
 def moves_memory() -> Callable[[], None]:
-    """A function that copies for a moment."""
+    """Returns a function that copies for a moment."""
     import numpy as np
 
     one = np.ones(MEMORY_BYTES, np.uint8)

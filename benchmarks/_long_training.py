@@ -1,12 +1,11 @@
-"""Steps of long trainings, beside hand-written loops: contestants take turns in a process, and a round is a process.
+"""Steps of long trainings, and of hand-written loops. Contestants take turns in a process, and a round is a process.
 
-Each contestant trains endlessly, and runs a fixed number of steps in each turn: one `train` call per Estimator, in a
-thread of its own. So only steps are measured. Contestants alternate several times a second, so the changing speed of a
-shared machine hardly disturbs them. Two identical loops in one process may differ by up to 14% for the life of the
-process, because of where their memory lies. So each round is a process, and creates the contestants in its own order.
-
-With `--busy N`, every round runs on the idle machine and beside N spinning processes, in an order of its own.
-Besides seconds, the processor time of all threads and the context switches of a turn are measured: other work changes
+Each contestant trains without end, and runs a fixed number of steps in each turn: one `train` call per Estimator, in a
+separate thread. So only steps are measured. Contestants alternate several times per second, so the changing speed of a
+shared machine hardly affects the comparison. Two identical loops in one process may differ by up to 14% for the life of
+the process, because of where their memory lies. So each round is a process, and creates the contestants in a random
+order. With `--busy N`, every round runs on the idle machine and beside N spinning processes, in random order. Besides
+seconds, the processor time of all threads and the context switches of a turn are measured, because other work affects
 these less.
 """
 
@@ -82,7 +81,7 @@ class LongTraining:
 
 
 def hand_written(step: Callable[..., Any], state: Any, source: Iterator[Any], steps: int) -> Callable[[], None]:
-    """A loop with donated state, nothing read inside; `step(state, x, y)` returns the state and a loss."""
+    """Returns a loop with donated state that reads nothing. `step(state, x, y)` returns the state and a loss."""
     compiled = jax.jit(step, donate_argnums=0)
     live = [state]
 
@@ -103,12 +102,12 @@ QUANTITIES = {
     "cpu": ("processor time of all threads, ", ("us/step", 1e6)),
     "switches": ("context switches, ", ("/step", 1.0)),
 }
-#: For one quantity: the values of the rounds by contestant.
+#: The values of the rounds by contestant, for one quantity.
 Values = dict[str, list[float]]
 
 
 def arguments(*, rounds: int, turns: int, steps: int) -> argparse.ArgumentParser:
-    """The options of such a benchmark, with these defaults."""
+    """Returns the parser of the options of such a benchmark, with these defaults."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--rounds", type=int, default=rounds)
     parser.add_argument("--turns", type=int, default=turns, help="of each contestant in a round")
@@ -120,7 +119,7 @@ def arguments(*, rounds: int, turns: int, steps: int) -> argparse.ArgumentParser
 
 
 def used() -> dict[str, float]:
-    """The resources that this process has used so far, by quantity."""
+    """Returns the resources that this process has used so far, by quantity."""
     usage = getrusage(RUSAGE_SELF)
     return {
         "seconds": time.perf_counter(),
@@ -155,12 +154,12 @@ def print_round(makers: Mapping[str, Callable[[], Callable[[], None]]], turns: i
 
 
 def measured_rounds(args: argparse.Namespace, loads: Sequence[Load], *options: str) -> dict[str, dict[Load, Values]]:
-    """The output of the processes of this script under each load, by quantity.
+    """Runs the processes of this script under each load, and returns their results, by quantity.
 
     Args:
-        args: as `arguments` parses them.
-        loads: the other work; every round has all loads, in an order of its own.
-        options: further ones for each process.
+        args: the arguments that `arguments` parsed.
+        loads: the other work. Every round has all loads, in random order.
+        options: the further options for each process.
     """
     child = [sys.executable, sys.argv[0], "--child", "--steps", str(args.steps), "--turns", str(args.turns), *options]
     measured: dict[str, dict[Load, Values]] = {quantity: {load: {} for load in loads} for quantity in QUANTITIES}
@@ -182,14 +181,14 @@ def report_steps(
     idle: Mapping[tuple[str, str], float],
     busy: Mapping[tuple[str, str], float],
 ) -> None:
-    """Measures, and reports every contestant beside the bare loop, idle and under each load in one table.
+    """Measures, and reports every contestant with the bare loop, idle and under each load in one table.
 
     Args:
-        title: of the tables.
-        args: as `arguments` parses them.
-        options: further ones for each process.
-        idle: the target of a ratio of seconds, by `(contestant, reference)`.
-        busy: the same beside other work.
+        title: the title of the tables.
+        args: the arguments that `arguments` parsed.
+        options: the further options for each process.
+        idle: the targets of ratios of seconds on an idle machine, by `(contestant, reference)`.
+        busy: the same targets with other work on the machine.
     """
     loads = loads_of(args)
     measured = measured_rounds(args, loads, *options)

@@ -15,7 +15,7 @@ import estimator_core as ec
 
 
 def values_of(labels: Any, logits: Any) -> dict[str, Any]:
-    """One value per example for each of the five metrics."""
+    """Returns one value per example for each of the five metrics."""
     logs = jax.nn.log_softmax(logits)
     probabilities = jnp.exp(logs)
     own = jnp.take_along_axis(logits, labels[:, None], axis=1)
@@ -30,7 +30,7 @@ def values_of(labels: Any, logits: Any) -> dict[str, Any]:
 
 
 def model_fn(features: Any, labels: Any, mode: str) -> ec.EstimatorSpec:
-    """All modes."""
+    """Defines the model in all modes."""
     variables = {name: ec.get_variable(name, value.shape) for name, value in initial_variables().items()}
     logits = logits_of(variables, features["x"])
     if mode == ec.ModeKeys.PREDICT:
@@ -46,19 +46,19 @@ def model_fn(features: Any, labels: Any, mode: str) -> ec.EstimatorSpec:
 
 
 def loss_of(logits: Any, labels: Any) -> Any:
-    """Mean cross entropy."""
+    """Returns the mean cross entropy."""
     return optax.softmax_cross_entropy_with_integer_labels(logits, labels).mean()
 
 
 def arrays(rows: int) -> tuple[dict[str, np.ndarray], np.ndarray]:
-    """Features and labels."""
+    """Returns features and labels."""
     generator = np.random.default_rng(0)
     x = generator.normal(size=(rows, WIDTHS[0])).astype(np.float32)
     return {"x": x}, generator.integers(0, WIDTHS[-1], size=rows).astype(np.int32)
 
 
 def trained(**config: Any) -> ec.Estimator:
-    """An Estimator after one step, without checkpoints."""
+    """Returns an Estimator after one step, without checkpoints."""
     settings: dict[str, Any] = {"save_checkpoints_steps": None, "save_checkpoints_secs": None, **config}
     estimator = ec.Estimator(
         model_fn,

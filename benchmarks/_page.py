@@ -22,7 +22,7 @@ COLUMNS = (MET, OPEN, MISSED)
 
 
 def page(results: Path) -> str:
-    """The page of the workloads whose JSON is in a folder, by name."""
+    """Returns the page of the workloads whose JSON is in a folder, by name."""
     found = {path.stem: json.loads(path.read_text(encoding="utf-8")) for path in sorted(results.glob("*.json"))}
     parts = [f'<!doctype html><html lang="en"><meta charset="utf-8"><title>Benchmarks</title><style>{STYLE}</style>']
     parts.append("<h1>Benchmarks</h1>\n<p>A ratio above 1 means that the first contestant is faster.</p>\n")
@@ -36,7 +36,7 @@ def page(results: Path) -> str:
 
 
 def counted(name: str, content: dict[str, Any]) -> str:
-    """The row of a workload: its ratios by verdict, and its machine."""
+    """Returns the row of a workload: its ratios by verdict, and its machine."""
     lines = [result for table in content["tables"] for result in table["results"]]
     counts = Counter(verdict(result) for result in lines)
     cells = [str(counts[each] or "") for each in COLUMNS]

@@ -12,18 +12,18 @@ os.environ.setdefault("KERAS_BACKEND", "jax")
 
 
 def tf_estimator(python: str | None, workload: str, **numbers: int) -> dict[str, Callable[[], None]]:
-    """`{"tf.estimator": run}`, whose `run()` runs the workload once in the other process; empty if it is absent.
+    """Returns `{"tf.estimator": run}`. `run()` runs the workload once in the other process. Empty without it.
 
     Args:
-        python: an interpreter with tensorflow 2.15; None leaves the contestant out.
-        workload: a function of `_tf_estimator.py`.
-        numbers: its arguments.
+        python: the path of an interpreter with tensorflow 2.15. None leaves the contestant out.
+        workload: the name of a function of `_tf_estimator.py`.
+        numbers: the arguments of the function.
     """
     return peer("tf.estimator", python, "_tf_estimator.py", workload, needs="tensorflow", **numbers)
 
 
 def torch_peers(python: str | None, network: str, steps: int) -> dict[str, Callable[[], None]]:
-    """PyTorch by hand and Lightning, each in a process of its own; empty without their interpreter."""
+    """Returns hand-written PyTorch and Lightning, each in a separate process. Empty without their interpreter."""
     ways = {"PyTorch": ("bare", "torch"), "Lightning": ("lightning", "lightning")}
     runs = [
         peer(name, python, "_torch_networks.py", how, needs=needs, network=network, steps=steps)
@@ -35,15 +35,15 @@ def torch_peers(python: str | None, network: str, steps: int) -> dict[str, Calla
 def peer(
     name: str, python: str | None, script: str, workload: str, *, needs: str, **arguments: object
 ) -> dict[str, Callable[[], None]]:
-    """`{name: run}`, whose `run()` runs a workload once in a process of another environment; empty without one.
+    """Returns `{name: run}`. `run()` runs a workload once in a process of another environment. Empty without one.
 
     Args:
-        name: of the contestant.
-        python: its interpreter; None leaves the contestant out.
-        script: a file of this folder that runs the workload for each line it reads, and answers "done".
-        workload: its first argument.
-        needs: a package that its environment must have.
-        arguments: the others, as `name=value`.
+        name: the name of the contestant.
+        python: the path of its interpreter. None leaves the contestant out.
+        script: the file of this folder that runs the workload for each line it reads, and answers "done".
+        workload: the first argument of the script.
+        needs: the package that the environment must have.
+        arguments: the other arguments, as `name=value`.
     """
     if python is None or not Path(python).exists():
         print(f"{name} is left out: give the interpreter of its environment (--tf-python, --torch-python, ...)")
@@ -74,7 +74,7 @@ def peer(
 
 
 def keras_mlp(widths: tuple[int, ...]) -> Any:
-    """The network of `mlp.py` as a compiled Keras model."""
+    """Returns the network of `mlp.py` as a compiled Keras model."""
     import keras
 
     hidden = [keras.layers.Dense(width, activation="relu") for width in widths[1:-1]]

@@ -16,7 +16,7 @@ from estimator_exporters.serving.protocol import HEADER_LENGTH, build_response, 
 
 
 def application(path, in_threads):
-    """A handler that calls the compiled function, in threads or on the event loop."""
+    """Returns a handler that calls the compiled function, in threads or on the event loop."""
     signature = ec.export.load(path).signatures["serving_default"]
     signature(ids=np.zeros((1, TOKENS), np.int32))
 

@@ -30,20 +30,20 @@ class Axis:
 
     @classmethod
     def of(cls, values: list[float]) -> Axis:
-        """The ticks that enclose the values."""
+        """Returns the axis whose ticks enclose the values."""
         low, high = min([0.5, *values]), max([2.0, *values])
         first = max((index for index, tick in enumerate(TICKS) if tick <= low), default=0)
         last = min((index for index, tick in enumerate(TICKS) if tick >= high), default=len(TICKS) - 1)
         return cls(TICKS[first : last + 1])
 
     def across(self, ratio: float) -> float:
-        """The position of a ratio; a ratio beyond the last tick is drawn at that tick."""
+        """Returns the position of a ratio. A ratio beyond the last tick is drawn at that tick."""
         low, high = self.ticks[0], self.ticks[-1]
         return LEFT + WIDTH * math.log(min(max(ratio, low), high) / low) / math.log(high / low)
 
 
 def verdict(result: dict[str, Any]) -> str:
-    """The colour of a row: whether its whole interval, a part of it, or no part is on the good side of the target."""
+    """Returns the colour of a row: whether its whole interval, a part of it, or no part meets the target."""
     target = result["target"]
     if target is None:
         return NO_TARGET
@@ -52,13 +52,13 @@ def verdict(result: dict[str, Any]) -> str:
 
 
 def text(x: float, y: float, content: str, *, anchor: str = "start", **attributes: str) -> str:
-    """Text at a position."""
+    """Returns text at a position."""
     more = "".join(f' {name.replace("_", "-")}="{value}"' for name, value in attributes.items())
     return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}"{more}>{escape(content)}</text>\n'
 
 
 def row(result: dict[str, Any], y: int, axis: Axis) -> str:
-    """One comparison: its name, interval and median, and a bar across it at the target."""
+    """Returns one comparison: its name, interval and median, and a bar at the target."""
     low, middle, high = (axis.across(result[key]) for key in ("low", "ratio", "high"))
     colour, target, figures = verdict(result), result["target"], f"{result['ratio']:.3g}"
     parts = [
@@ -75,7 +75,7 @@ def row(result: dict[str, Any], y: int, axis: Axis) -> str:
 
 
 def plot(tables: list[dict[str, Any]]) -> str:
-    """The SVG of some tables, one below the other, over the lines of one axis."""
+    """Returns the SVG of tables, one below the other, over the lines of one axis."""
     results = [result for table in tables for result in table["results"]]
     values = [result[key] for result in results for key in ("low", "high", "target")]
     axis = Axis.of([value for value in values if value is not None])
@@ -108,7 +108,7 @@ def plot(tables: list[dict[str, Any]]) -> str:
 
 
 def draw_all(output: Path, results: Path) -> list[Path]:
-    """Draws every workload of a folder and the overall plot; returns the written files."""
+    """Draws every workload of a folder and the overall plot. Returns the paths of the written files."""
     output.mkdir(parents=True, exist_ok=True)
     written, with_targets = [], []
     for file in sorted(results.glob("*.json")):

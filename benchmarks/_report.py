@@ -25,17 +25,18 @@ def report(
     unit: tuple[str, float] | None = None,
     notes: Sequence[str] = (),
 ) -> Table:
-    """Prints a table and returns it for `write`.
+    """Prints a table, and returns it for `write`.
 
     Args:
-        title: of the table.
-        results: its lines.
-        steps: the steps of a round.
-        targets: the value that a ratio should reach, or not exceed if smaller is better, by `(contestant, reference)`;
-            lines without one are for orientation.
-        rows: examples of a round, if rows per second matter.
-        unit: of the two medians, and the number of units in one second or byte; default: microseconds per step.
-        notes: further results, one line each.
+        title: the title of the table.
+        results: the lines of the table.
+        steps: the number of steps of a round.
+        targets: the value that a ratio should reach, or not exceed if smaller is better, by `(contestant, reference)`.
+            Lines without a target are for orientation.
+        rows: the number of examples of a round, if rows per second matter.
+        unit: the unit of the two medians, and the number of units in one second or byte. Default: microseconds per
+            step.
+        notes: the further results, one line each.
     """
     wanted = dict(targets or {})
     unit_name, scale = unit or ("us/step", 1e6 / steps)
@@ -55,7 +56,7 @@ def report(
             f"{item.median * scale:9.4g} {item.reference_median * scale:9.4g}"
         )
     for name, reference in sorted(wanted.keys() - {(item.name, item.reference) for item in results}):
-        print(f"not measured: {name} / {reference}")  # a peer that is absent
+        print(f"not measured: {name} / {reference}")  # the peer is absent
     medians = {item.reference: item.reference_median for item in results}
     medians |= {item.name: item.median for item in results}
     rates = {} if rows is None else {name: rows / value for name, value in sorted(medians.items())}
@@ -78,7 +79,7 @@ def write(output: Path | None, *tables: Table) -> None:
 
 
 def environment() -> dict[str, Any]:
-    """The conditions on which the figures depend besides the code."""
+    """Returns the conditions on which the figures depend besides the code."""
     from importlib.metadata import version  # not at the top: start_up.py times processes that import this file
 
     return {

@@ -9,7 +9,7 @@ VOCABULARY, WIDTH, HEADS, LAYERS, CLASSES = 30522, 128, 2, 2, 2
 
 
 def make_export(directory):
-    """Writes the export; its path."""
+    """Writes the export, and returns its path."""
     from estimator_core.export import ExportRequest, Feature, SignatureSpec, new_export
     from estimator_exporters.stablehlo import StableHLOFormat
 
@@ -27,7 +27,7 @@ def make_export(directory):
 
 
 def random_variables():
-    """Weights by path."""
+    """Returns weights by path."""
     generator = np.random.default_rng(0)
     shapes = {"tokens": (VOCABULARY, WIDTH), "positions": (TOKENS, WIDTH), "classes": (WIDTH, CLASSES)}
     for layer in range(LAYERS):
@@ -37,7 +37,7 @@ def random_variables():
 
 
 def classify(variables, ids):
-    """Probabilities of the classes for rows of token ids."""
+    """Returns probabilities of the classes for rows of token ids."""
     x = normalized(variables["tokens"][ids] + variables["positions"])
     for layer in range(LAYERS):
         x = normalized(x + attention(x @ variables[f"{layer}/qkv"]) @ variables[f"{layer}/out"])
@@ -46,12 +46,12 @@ def classify(variables, ids):
 
 
 def attention(qkv):
-    """Self-attention of several heads."""
+    """Returns the self-attention of several heads."""
     q, k, v = (part.reshape(*part.shape[:2], HEADS, -1) for part in jnp.split(qkv, 3, axis=-1))
     return jax.nn.dot_product_attention(q, k, v).reshape(*qkv.shape[:2], WIDTH)
 
 
 def normalized(x):
-    """Layer normalization without scale and offset."""
+    """Returns the layer normalization, without scale and offset."""
     centred = x - x.mean(axis=-1, keepdims=True)
     return centred * jax.lax.rsqrt((centred**2).mean(axis=-1, keepdims=True) + 1e-12)

@@ -11,13 +11,13 @@ import numpy as np
 
 @dataclass(frozen=True, kw_only=True)
 class Comparison:
-    """One contestant against the reference.
+    """The comparison of one contestant with the reference.
 
     Attributes:
-        ratio: median over the rounds of (rate of the contestant / rate of the reference in the same round); where
-            smaller is better, of (amount of the contestant / amount of the reference).
-        low, high: 95% bootstrap interval of that median.
-        median, reference_median: of the measured quantity, in seconds or bytes.
+        ratio: the median over the rounds of (rate of the contestant / rate of the reference in the same round). If
+            smaller is better, the median of (amount of the contestant / amount of the reference).
+        low, high: the 95% bootstrap interval of that median.
+        median, reference_median: the medians of the measured quantity, in seconds or bytes.
     """
 
     name: str
@@ -39,14 +39,14 @@ def compare(
     warm_up: int = 1,
     pairs: Sequence[tuple[str, str]] = (),
 ) -> list[Comparison]:
-    """Runs every contestant once a round, in random order, and compares the times round by round.
+    """Runs every contestant once per round, in random order, and compares the times round by round.
 
     Args:
-        contestants: the functions to run.
-        reference: the contestant that all others are compared with; None compares `pairs` only.
-        rounds: rounds that count.
-        warm_up: rounds before them.
-        pairs: further `(contestant, reference)` to compare; pairs with an absent contestant are skipped.
+        contestants: the functions to run, by name.
+        reference: the contestant that all others are compared with. None compares only `pairs`.
+        rounds: the number of rounds that count.
+        warm_up: the number of rounds before them.
+        pairs: the further pairs `(contestant, reference)` to compare. Pairs with an absent contestant are skipped.
     """
     names = list(contestants)
     seconds: dict[str, list[float]] = {name: [] for name in names}
@@ -64,7 +64,7 @@ def compare(
 def compared(
     measured: Mapping[str, Sequence[float]], name: str, reference: str, *, smaller_is_better: bool = False
 ) -> Comparison:
-    """The seconds or bytes of one contestant against those of the reference in the same rounds."""
+    """Returns the comparison of the seconds or bytes of one contestant and the reference in the same rounds."""
     own, base = np.array(measured[name]), np.array(measured[reference])
     ratios = own / base if smaller_is_better else base / own
     low, high = bootstrap_interval(ratios)
@@ -82,7 +82,7 @@ def compared(
 
 
 def bootstrap_interval(ratios: np.ndarray, draws: int = 10_000) -> tuple[float, float]:
-    """The 95% interval of the median under resampling of the rounds."""
+    """Returns the 95% interval of the median under resampling of the rounds."""
     generator = np.random.default_rng(0)
     medians = np.median(ratios[generator.integers(0, len(ratios), size=(draws, len(ratios)))], axis=1)
     return float(np.quantile(medians, 0.025)), float(np.quantile(medians, 0.975))

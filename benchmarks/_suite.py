@@ -1,4 +1,4 @@
-"""Workloads of the documents, one after the other: a JSON file and a plot for each, and a page about all of them.
+"""Runs the workloads of the documents: a JSON file and a plot for each, and a page about all of them.
 
     uv run python benchmarks/_suite.py [--summary | --part PART ... | --only NAME ...] [--rounds N]
         [--results FOLDER] [--plots FOLDER] [--page FILE] [--list]
@@ -21,7 +21,7 @@ from _plot import draw_all
 
 HERE = Path(__file__).parent
 TF, TORCH, KERAS, TREES = "--tf-python", "--torch-python", "--keras-python", "--trees-python"
-# The name of the result: the script and its arguments. An option for a peer's interpreter receives it if specified.
+# The scripts and their arguments, by the name of the result. An option for a peer's interpreter gets it if specified.
 SUITE: dict[str, tuple[str, ...]] = {
     "mlp": ("mlp.py", "--steps", "3000", "--rounds", "41"),
     "mlp_steps": ("mlp_steps.py",),
@@ -63,7 +63,7 @@ SUITE: dict[str, tuple[str, ...]] = {
     "many_runs": ("many_runs.py",),
 }
 
-#: The subjects of the full tables.
+#: The workloads of the full tables, by subject.
 PARTS: dict[str, tuple[str, ...]] = {
     "steps": ("mlp", "mlp_steps", "small_variables", "two_tower", "hooks_cost", "checks"),
     "busy": ("mlp_steps_busy",),
@@ -97,7 +97,7 @@ SUMMARY: dict[str, tuple[str, ...]] = {
 def command(
     name: str, results: Path, peers: dict[str, str | None], rounds: int | None, *, summary: bool = False
 ) -> list[str]:
-    """The command that starts a workload."""
+    """Returns the command that starts a workload."""
     script, *arguments = (*SUITE[name], *(SUMMARY[name] if summary else ()))
     parts = [sys.executable, str(HERE / script)]
     for argument in arguments:

@@ -17,7 +17,7 @@ WIDTHS, BATCH, ROWS, HELD_OUT = (64, 128, 10), 64, 1500, 297
 
 
 def data() -> tuple[np.ndarray, np.ndarray]:
-    """Ten clouds of 64 numbers, as many rows as the digits of scikit-learn."""
+    """Returns ten clouds of 64 numbers, with as many rows as the digits of scikit-learn."""
     generator = np.random.default_rng(0)
     labels = generator.integers(0, WIDTHS[-1], ROWS + HELD_OUT).astype(np.int32)
     centres = generator.normal(size=(WIDTHS[-1], WIDTHS[0]))
@@ -26,7 +26,7 @@ def data() -> tuple[np.ndarray, np.ndarray]:
 
 
 class Batches:
-    """Shuffled batches of the training rows, the same at each iteration; or the held-out rows, once."""
+    """Yields shuffled batches of the training rows, the same at each iteration, or the held-out rows, once."""
 
     def __init__(self, training: bool) -> None:
         self._training = training
@@ -45,18 +45,18 @@ class Batches:
 
 
 def batches(training: bool) -> Callable[[], Batches]:
-    """An input of the Estimator."""
+    """Returns an input of the Estimator."""
     return lambda: Batches(training)
 
 
 def rows() -> Callable[..., Any]:
-    """All rows once, in batches, for folds."""
+    """Returns all rows once, in batches, for folds."""
     x, labels = data()
     return ec.inputs.numpy_input_fn({"x": x}, labels, batch_size=BATCH, num_epochs=1, shuffle=False)
 
 
 def initial() -> dict[str, np.ndarray]:
-    """The same initial values on both sides."""
+    """Returns the initial values, which are the same on both sides."""
     generator = np.random.default_rng(2)
     found: dict[str, np.ndarray] = {}
     for index, (rows, columns) in enumerate(itertools.pairwise(WIDTHS)):
@@ -66,18 +66,18 @@ def initial() -> dict[str, np.ndarray]:
 
 
 def logits_of(variables: Any, x: Any) -> Any:
-    """The network."""
+    """Returns the logits of the network."""
     hidden = jax.nn.relu(x @ variables["kernel_0"] + variables["bias_0"])
     return hidden @ variables["kernel_1"] + variables["bias_1"]
 
 
 def loss_of(variables: Any, x: Any, labels: Any) -> Any:
-    """Mean cross entropy."""
+    """Returns the mean cross entropy."""
     return optax.softmax_cross_entropy_with_integer_labels(logits_of(variables, x), labels).mean()
 
 
 def model_fn(features: Any, labels: Any, mode: str, params: Any) -> ec.EstimatorSpec:
-    """The network in all modes."""
+    """Defines the network in all modes."""
     variables = {
         name: ec.get_variable(name, value.shape, initializer=lambda key, shape, dtype, value=value: jnp.asarray(value))
         for name, value in initial().items()

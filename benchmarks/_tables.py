@@ -1,4 +1,4 @@
-"""Real tables that packages carry: numbers and words, some of them missing, and a class to predict."""
+"""Real tables that packages contain: numbers and words, some of them missing, and a class to predict."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def _of_scikit_learn(name: str) -> Any:
     return frame.assign(label=[f"class {one}" for one in frame.pop("target")])
 
 
-#: By name: the rows, with a column `label` of words.
+#: The rows of each table by name, with a column `label` of words.
 TABLES: dict[str, Callable[[], Any]] = {
     "penguins": _penguins,
     "cars": _cars,

@@ -1,4 +1,4 @@
-"""tf.data in a process of its own, for `inputs_files.py`: one epoch for each line read from stdin.
+"""tf.data in a separate process, for `inputs_files.py`: one epoch for each line read from stdin.
 
 python _tf_data.py csv|tfrecord folder=... shuffle=0|1 rows=... batch=...
 """
@@ -9,7 +9,7 @@ import tensorflow as tf
 
 
 def make(kind: str, folder: str, shuffle: bool, batch: int) -> tf.data.Dataset:
-    """The dataset with the defaults of tf.data."""
+    """Returns the dataset with the defaults of tf.data."""
     if kind == "csv":
         pattern = f"{folder}/*.csv"
         return tf.data.experimental.make_csv_dataset(pattern, batch, label_name="label", num_epochs=1, shuffle=shuffle)

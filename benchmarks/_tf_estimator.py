@@ -33,7 +33,7 @@ def model_fn(features, labels, mode):
 
 
 def five_metrics(labels, logits):
-    """Accuracy and four means."""
+    """Returns accuracy and four means."""
     metrics = tf.compat.v1.metrics
     probabilities = tf.nn.softmax(logits)
     one_hot = tf.one_hot(labels, WIDTHS[-1])
@@ -47,41 +47,41 @@ def five_metrics(labels, logits):
 
 
 def arrays(rows):
-    """Features and labels."""
+    """Returns features and labels."""
     generator = np.random.default_rng(0)
     x = generator.normal(size=(rows, WIDTHS[0])).astype(np.float32)
     return {"x": x}, generator.integers(0, WIDTHS[-1], size=rows).astype(np.int32)
 
 
 def input_fn(rows, *, epochs=None, labelled=True):
-    """The input of tf.estimator itself."""
+    """Returns the input of tf.estimator itself."""
     x, y = arrays(rows)
     make = tf.compat.v1.estimator.inputs.numpy_input_fn
     return make(x, y if labelled else None, batch_size=BATCH, num_epochs=epochs, shuffle=epochs is None)
 
 
 def estimator(**config):
-    """A new Estimator in a new directory."""
+    """Returns a new Estimator in a new directory."""
     return tf.estimator.Estimator(
         model_fn, tempfile.mkdtemp(prefix="bench-tf-"), tf.estimator.RunConfig(tf_random_seed=1, **config)
     )
 
 
 def train(steps):
-    """Training with the default hooks."""
+    """Trains with the default hooks."""
     ours, source = estimator(save_checkpoints_secs=None, save_checkpoints_steps=10**9), input_fn(4096)
     return lambda: ours.train(source, steps=steps)
 
 
 def predict(rows):
-    """Single examples."""
+    """Predicts single examples."""
     ours, source = estimator(), input_fn(rows, epochs=1, labelled=False)
     ours.train(input_fn(4096), steps=1)
     return lambda: sum(1 for _ in ours.predict(source))
 
 
 def evaluate(batches):
-    """Five metrics."""
+    """Evaluates five metrics."""
     ours, source = estimator(), input_fn(batches * BATCH, epochs=1)
     ours.train(input_fn(4096), steps=1)
     return lambda: ours.evaluate(source)
@@ -104,7 +104,7 @@ def train_and_evaluate(steps, evaluations, batches):
 
 
 def main():
-    """One round per line."""
+    """Runs one round per line."""
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
     tf.compat.v1.logging.set_verbosity("ERROR")

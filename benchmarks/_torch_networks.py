@@ -1,4 +1,4 @@
-"""PyTorch and Lightning in a process of its own, for `mlp_peers.py` and `convnet.py`: a training for each line read.
+"""PyTorch and Lightning in a separate process, for `mlp_peers.py` and `convnet.py`: a training for each line read.
 
 python _torch_networks.py bare|lightning network=mlp|digits|mnist steps=N
 
@@ -14,12 +14,12 @@ import torch
 from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
 
-#: Network: side of an image (None: 64 numbers), batch, rows.
+#: The side of an image (None: 64 numbers), the batch size and the rows, by network.
 DATA = {"mlp": (None, 32, 4096), "digits": (8, 32, 1792), "mnist": (28, 128, 7168)}
 
 
 def made(network):
-    """The model."""
+    """Returns the model."""
     side = DATA[network][0]
     if side is None:
         return nn.Sequential(nn.Linear(64, 128), nn.ReLU(), nn.Linear(128, 128), nn.ReLU(), nn.Linear(128, 10))
@@ -36,7 +36,7 @@ def made(network):
 
 
 def arrays(network):
-    """Features and labels."""
+    """Returns features and labels."""
     side, _, rows = DATA[network]
     generator = torch.Generator().manual_seed(0)
     shape = (rows, 64) if side is None else (rows, 1, side, side)
@@ -44,7 +44,7 @@ def arrays(network):
 
 
 def bare(network, steps):
-    """A hand-written loop."""
+    """Returns a hand-written loop."""
     _, batch, rows = DATA[network]
     x, y = arrays(network)
 
@@ -67,7 +67,7 @@ def bare(network, steps):
 
 
 def lightning(network, steps):
-    """The Trainer of Lightning."""
+    """Returns a training with the Trainer of Lightning."""
     import lightning
 
     logging.getLogger("lightning.pytorch").setLevel(logging.ERROR)
@@ -104,7 +104,7 @@ def lightning(network, steps):
 def main():
     how, given = sys.argv[1], dict(item.split("=", 1) for item in sys.argv[2:])
     run = {"bare": bare, "lightning": lightning}[how](given["network"], int(given["steps"]))
-    torch.set_num_threads(1 if given["network"] == "mlp" else 2)  # the faster number for each
+    torch.set_num_threads(1 if given["network"] == "mlp" else 2)  # the faster number for each network
     for _ in sys.stdin:
         run()
         print("done", flush=True)

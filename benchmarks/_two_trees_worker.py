@@ -18,7 +18,7 @@ from typing import Any
 
 
 def numpy_rows(batches: int) -> tuple[dict[str, Any], Any]:
-    """Rows and labels of a number of batches."""
+    """Returns rows and labels for a number of batches."""
     from _mlp_model import arrays
     from mlp import BATCH
 
@@ -26,36 +26,36 @@ def numpy_rows(batches: int) -> tuple[dict[str, Any], Any]:
 
 
 def mlp_steps(**config: Any) -> Callable[[], object]:
-    """500 steps of a long training."""
+    """Returns 500 steps of a long training."""
     return importlib.import_module("mlp_steps").training(500, **config)
 
 
 def small_variables() -> Callable[[], object]:
-    """300 steps with 65 variables."""
+    """Returns 300 steps with 65 variables."""
     module, training = importlib.import_module("small_variables"), importlib.import_module("_long_training")
     return training.LongTraining(module.model_of(32), lambda: module.batches(32, 1), 300)
 
 
 def hooks_cost() -> Callable[[], object]:
-    """A call of 1,000 steps with ten hooks."""
+    """Returns a call of 1,000 steps with ten hooks."""
     module = importlib.import_module("hooks_cost")
     return module.training(1000, module.ten_hooks)
 
 
 def train_and_evaluate(saves: int) -> Callable[[], object]:
-    """3,000 steps with ten evaluations."""
+    """Returns 3,000 steps with ten evaluations."""
     return importlib.import_module("train_and_evaluate").estimator_run(3000, saves=saves)
 
 
 def predict(single: bool) -> Callable[[], object]:
-    """100,000 rows in batches of 32."""
+    """Returns a prediction of 100,000 rows in batches of 32."""
     from _mlp_model import trained
 
     return importlib.import_module("predict").estimator_predict(trained(), numpy_rows(3125)[0]["x"], single=single)
 
 
 def evaluation() -> Callable[[], object]:
-    """2,000 batches, five metrics."""
+    """Returns an evaluation of 2,000 batches with five metrics."""
     from _mlp_model import trained
     from mlp import BATCH
 
@@ -70,8 +70,8 @@ class OnDisk:
     """A model with one large variable in a new model_dir.
 
     Args:
-        megabytes: the size of its variable.
-        config: fields of the RunConfig.
+        megabytes: the size of its variable, in MB.
+        config: the fields of the RunConfig.
     """
 
     def __init__(self, megabytes: float, **config: Any) -> None:
@@ -83,14 +83,14 @@ class OnDisk:
         shutil.rmtree(self._folder)
 
     def estimator(self) -> Any:
-        """A new Estimator, in a folder of its own."""
+        """Returns a new Estimator, in a separate folder."""
         import estimator_core as ec
 
         config = ec.RunConfig(model_dir=tempfile.mkdtemp(dir=self._folder), tf_random_seed=1, **self._config)
         return ec.Estimator(self._model_fn, config=config)
 
     def inputs(self, *, epochs: int | None = 1) -> Any:
-        """Batches of 32 rows: one, or an endless number."""
+        """Returns batches of 32 rows: one, or an endless number."""
         import numpy as np
 
         import estimator_core as ec
@@ -113,7 +113,7 @@ class OnDisk:
 
 
 class Saves(OnDisk):
-    """Ten steps with a save of 40 MB after each."""
+    """Runs ten steps with a save of 40 MB after each."""
 
     def __init__(self) -> None:
         super().__init__(40, save_checkpoints_steps=1, keep_checkpoint_max=2)
@@ -124,7 +124,7 @@ class Saves(OnDisk):
 
 
 class Restores(OnDisk):
-    """Eight evaluations of a batch, each of another checkpoint of 40 MB."""
+    """Runs eight evaluations of a batch, each of another checkpoint of 40 MB."""
 
     def __init__(self) -> None:
         super().__init__(40, save_checkpoints_steps=1)
@@ -138,7 +138,7 @@ class Restores(OnDisk):
 
 
 class ShortRuns(OnDisk):
-    """Three new runs of 20 steps, each with two checkpoints and two evaluations."""
+    """Runs three new trainings of 20 steps, each with two checkpoints and two evaluations."""
 
     def __init__(self) -> None:
         super().__init__(0.1, save_checkpoints_steps=10)

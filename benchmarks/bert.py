@@ -38,7 +38,7 @@ class Side:
         command = [python, script, "--side", kind, "--weights", directory, "--replies", str(write_end)]
         command += ["--sentences", str(sentences)]
         command += [f"--{name}={getattr(args, name)}" for name in PASSED_ON]
-        # Several processes share a card: none of them takes all of its memory at once.
+        # Several processes share a GPU, so none of them takes all of its memory at once.
         environment = {"XLA_PYTHON_CLIENT_PREALLOCATE": "false", **os.environ}
         self._process = subprocess.Popen(
             command,
@@ -80,7 +80,7 @@ class Side:
 
 
 def pretrained(size: str, place: str) -> str:
-    """A directory of random weights that both sides start from."""
+    """Returns a directory of random weights that both sides start from."""
     from estimator_canned_bert import BertConfig, encoder_shapes, save_pretrained
 
     config = BertConfig.of_size(size)
@@ -92,13 +92,13 @@ def pretrained(size: str, place: str) -> str:
 
 
 def has_torch(python: str) -> bool:
-    """Whether an interpreter can train with transformers."""
+    """Returns whether an interpreter can train with transformers."""
     probe = [python, "-c", "import torch, transformers, accelerate"]
     return subprocess.run(probe, capture_output=True).returncode == 0
 
 
 def chosen(args: argparse.Namespace) -> dict[str, tuple[str, str]]:
-    """Name, interpreter and kind of every side that can run here."""
+    """Returns name, interpreter and kind of every side that can run here."""
     found = {"BertClassifier": (sys.executable, "ours"), "loop in JAX": (sys.executable, "plain")}
     if args.texts == "real":
         found = {"BertClassifier, packed": (sys.executable, "packed"), **found}
@@ -111,7 +111,7 @@ def chosen(args: argparse.Namespace) -> dict[str, tuple[str, str]]:
 
 
 def measure(args: argparse.Namespace) -> None:
-    """Alternating rounds of the processes."""
+    """Runs alternating rounds of the processes."""
     with tempfile.TemporaryDirectory() as place:
         directory = pretrained(args.size, place)
         sentences = saved(Path(place), args.texts, args.steps * args.batch, args.length, 8000)

@@ -33,25 +33,25 @@ WANTED_MICROSECONDS = 5.0
 
 
 def batch() -> tuple[dict[str, np.ndarray], np.ndarray]:
-    """One batch of the MLP."""
+    """Returns one batch of the MLP."""
     generator = np.random.default_rng(0)
     return {"x": generator.normal(size=(ROWS, WIDTH)).astype(np.float32)}, generator.integers(0, CLASSES, ROWS)
 
 
 def model_fn() -> Any:
-    """Two hidden layers of 64, and the contract of their data."""
+    """Returns two hidden layers of 64, and the contract of their data."""
     return dnn_model_fn(MultiClassHead(CLASSES), [64, 64], [tab.numeric_column("x", WIDTH)], optax.sgd(0.01))
 
 
 def microseconds(*, check: bool) -> float:
-    """One batch through the checks of the model's data contract."""
+    """Returns the microseconds of one batch through the checks of the model's data contract."""
     source = [batch()]
     _, convert = model_fn().data_contract.open(source, mode="eval", memory=Path("none"), check=check)
     return min(timeit.repeat(lambda: convert(source[0]), number=200, repeat=1000)) / 200 * 1e6
 
 
 def training(steps: int, *, check: bool) -> Callable[[], None]:
-    """A warm Estimator that writes nothing; one `train` call per round."""
+    """Returns a warm Estimator that writes nothing, with one `train` call per round."""
     settings: dict[str, Any] = {
         "save_checkpoints_steps": None,
         "save_checkpoints_secs": None,

@@ -35,11 +35,11 @@ class Network:
     """A network and its data.
 
     Attributes:
-        title: for the table.
-        side: pixels of an image's side.
-        channels: of the two convolutions.
-        hidden: units of the dense layer.
-        batch: examples per step.
+        title: the title in the table.
+        side: the side of an image in pixels.
+        channels: the channels of the two convolutions.
+        hidden: the units of the dense layer.
+        batch: the examples per step.
         rows: the total number of examples.
     """
 
@@ -52,7 +52,7 @@ class Network:
 
     @property
     def shapes(self) -> dict[str, tuple[int, ...]]:
-        """Of the kernels."""
+        """The shapes of the kernels."""
         one, two = self.channels
         flat = (self.side // 2) ** 2 * two
         return {
@@ -86,7 +86,7 @@ TARGETS = {
 
 
 def logits_of(variables: dict[str, Any], x: Any) -> Any:
-    """The network on plain arrays."""
+    """Returns the logits of the network on plain arrays."""
     for name, stride in (("conv_0", 1), ("conv_1", 2)):
         kernel = variables[f"{name}/kernel"]
         x = jax.lax.conv_general_dilated(
@@ -99,26 +99,26 @@ def logits_of(variables: dict[str, Any], x: Any) -> Any:
 
 
 def data(network: Network) -> tuple[np.ndarray, np.ndarray]:
-    """Images and labels."""
+    """Returns images and labels."""
     generator = np.random.default_rng(0)
     images = generator.normal(size=(network.rows, network.side, network.side, 1)).astype(np.float32)
     return images, generator.integers(0, 10, size=network.rows).astype(np.int32)
 
 
 def batches(network: Network) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Fresh batches of its data."""
+    """Yields fresh batches of its data."""
     x, y = data(network)
     for rows in shuffled_rows(network.rows, network.batch):
         yield x[rows], y[rows]
 
 
 def loss_of(logits: Any, labels: Any) -> Any:
-    """Mean cross entropy."""
+    """Returns the mean cross entropy."""
     return optax.softmax_cross_entropy_with_integer_labels(logits, labels).mean()
 
 
 def hand_written(network: Network, steps: int) -> Callable[[], None]:
-    """Donated state, nothing read inside."""
+    """Returns a loop with donated state that reads nothing."""
     optimizer = optax.adam(1e-3)
 
     def step(variables: Any, slots: Any, x: Any, y: Any) -> Any:
@@ -142,7 +142,7 @@ def hand_written(network: Network, steps: int) -> Callable[[], None]:
 
 
 def model_of(network: Network) -> Callable[..., ec.EstimatorSpec]:
-    """The same network as a model_fn."""
+    """Returns the same network as a model_fn."""
 
     def model_fn(features: Any, labels: Any, mode: str) -> ec.EstimatorSpec:
         shapes = network.shapes
@@ -155,7 +155,7 @@ def model_of(network: Network) -> Callable[..., ec.EstimatorSpec]:
 
 
 def estimator_loop(network: Network, steps: int, **config: Any) -> Callable[[], None]:
-    """The Estimator, warm: one object, one `train` call per round."""
+    """Returns a warm Estimator: one object, one `train` call per round."""
     settings: dict[str, Any] = {"save_checkpoints_steps": None, "save_checkpoints_secs": None, **config}
     estimator = ec.Estimator(
         model_of(network),
@@ -170,7 +170,7 @@ def estimator_loop(network: Network, steps: int, **config: Any) -> Callable[[], 
 
 
 def keras_fit(network: Network, steps: int) -> Callable[[], None]:
-    """`Model.fit` over the arrays, with the same number of steps."""
+    """Returns `Model.fit` over the arrays, with the same number of steps."""
     os.environ.setdefault("KERAS_BACKEND", "jax")
     import keras
 
@@ -195,7 +195,7 @@ def keras_fit(network: Network, steps: int) -> Callable[[], None]:
 
 
 def flax_loop(network: Network, steps: int) -> Callable[[], None]:
-    """The network in Flax NNX, and a loop over its batches."""
+    """Returns the network in Flax NNX, with a loop over its batches."""
     from flax import nnx
 
     class Model(nnx.Module):

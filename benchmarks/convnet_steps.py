@@ -19,7 +19,7 @@ from convnet import NETWORKS, Network, batches, logits_of, loss_of, model_of
 
 
 def loop(network: Network, steps: int) -> Callable[[], None]:
-    """The loop of a careful user."""
+    """Returns the loop of a careful user."""
     optimizer = optax.adam(1e-3)
 
     def step(state: Any, x: Any, y: Any) -> Any:

@@ -32,7 +32,7 @@ QUARTILES = (0.25, 0.5, 0.75)
 
 
 def write_file(path: Path, rows: int) -> None:
-    """Writes the rows, one row group at a time; a tenth of the real numbers is missing."""
+    """Writes the rows, one row group at a time. A tenth of the real numbers is missing."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -127,7 +127,7 @@ def check(found: dict[str, Any], exact: dict[str, Any]) -> None:
 
 
 def main() -> None:
-    """Rounds of all methods, one after the other."""
+    """Runs rounds of all methods, one after the other."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--rows", type=int, default=20_000_000)
     parser.add_argument("--rounds", type=int, default=1)

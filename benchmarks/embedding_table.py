@@ -23,7 +23,7 @@ RULE, EXCHANGE, GROWING = "rule", "exchange", "growing"
 
 
 def measure(form: str, rows: int, devices: int) -> float:
-    """The median seconds of a step."""
+    """Returns the median seconds of a step."""
     import estimator_canned_tabular as tab
     import estimator_core as ec
     from estimator_tables import AllToAll
@@ -60,7 +60,7 @@ def measure(form: str, rows: int, devices: int) -> float:
 
 
 def with_growing_table(rows: int, config):
-    """The same network over a table of ids that are admitted at their second occurrence."""
+    """Returns the same network over a table of ids that are admitted at their second occurrence."""
     import jax
     import jax.numpy as jnp
     import optax
@@ -123,7 +123,7 @@ def name_of(form: str, rows: int, devices: int) -> str:
 
 
 def in_a_process(form: str, rows: int, devices: int) -> float:
-    """The median seconds of a step, measured by a process with this number of devices."""
+    """Returns the median seconds of a step, measured by a process with this number of devices."""
     flags = f"--xla_force_host_platform_device_count={devices}"
     env = {**os.environ, "JAX_PLATFORMS": "cpu", "XLA_FLAGS": flags}
     command = [sys.executable, __file__, "--measure", form, str(rows), str(devices)]

@@ -27,7 +27,7 @@ import estimator_core as ec
 
 
 def hand_written(x: np.ndarray, y: np.ndarray) -> Callable[[], Any]:
-    """Sums on the device."""
+    """Returns a loop with sums on the device."""
 
     @jax.jit
     def add(sums: Any, variables: Any, x: Any, y: Any) -> Any:

@@ -28,7 +28,7 @@ ONNX = "onnxruntime"
 
 
 def answering() -> dict[str, Answer]:
-    """The ways to get predictions of one trained model."""
+    """Returns the ways to get predictions of one trained model."""
     estimator = trained()
     receiver_fn = ec.export.build_raw_serving_input_receiver_fn({"x": ec.export.Feature((None, WIDTHS[0]), "float32")})
     place = tempfile.mkdtemp(prefix="bench-exports-")
@@ -56,7 +56,7 @@ def answering() -> dict[str, Answer]:
 
 
 def calls(answer: Answer, rows: int, count: int) -> Callable[[], None]:
-    """One answer after the other."""
+    """Returns a function that computes one answer after the other."""
     x = arrays(64 * rows)[0]["x"].reshape(64, rows, WIDTHS[0])
 
     def run() -> None:

@@ -62,7 +62,7 @@ class Later(ec.Hook):
 
 
 def classifier() -> ec.Estimator:
-    """A new wide-and-deep model in a new directory."""
+    """Returns a new wide-and-deep model in a new directory."""
     ages = tab.bucketized_column(tab.numeric_column("age"), list(_ads.AGES))
     site = tab.categorical_column_with_vocabulary_list("site", list(_ads.SITES), num_oov_buckets=1)
     device = tab.categorical_column_with_vocabulary_list("device", list(_ads.DEVICES))
@@ -86,7 +86,7 @@ def classifier() -> ec.Estimator:
 
 
 def input_of(kind: str, path: Path) -> Any:
-    """One pass in the order of the file."""
+    """Returns one pass in the order of the file."""
     if kind == "csv":
         return csv_input_fn(str(path), _ads.BATCH, shuffle=False, label_name="label")
     spec = {name: ec.export.FixedLenFeature((), "float32") for name in _ads.NUMBERS}
@@ -96,7 +96,7 @@ def input_of(kind: str, path: Path) -> Any:
 
 
 def ours(kind: str, folder: Path, rows: int, result: Path) -> Callable[[], None]:
-    """The framework in this process."""
+    """Returns the framework in this process."""
 
     def run() -> None:
         noted = _ads.Pass()
@@ -112,7 +112,7 @@ def ours(kind: str, folder: Path, rows: int, result: Path) -> Callable[[], None]
 
 
 def contestants_of(kind: str, folder: Path, args: argparse.Namespace) -> dict[str, Callable[[], None]]:
-    """The functions that run once per round, by name."""
+    """Returns the functions that run once per round, by name."""
     peers = {
         "tf.estimator": (args.tf_python, "tensorflow", "_ads_tf.py", kind),
         "Keras": (args.keras_python, "keras", "_ads_keras.py", kind),
@@ -137,7 +137,7 @@ def contestants_of(kind: str, folder: Path, args: argparse.Namespace) -> dict[st
 
 
 def arguments_of(kind: str, folder: Path, name: str, args: argparse.Namespace) -> dict[str, object]:
-    """The arguments for the process of a contestant."""
+    """Returns the arguments for the process of a contestant."""
     files = {"train": folder / f"train.{kind}", "held_out": folder / f"held_out.{kind}"}
     return {**files, "rows": args.rows, "result": folder / f"{name}.jsonl"}
 
@@ -145,7 +145,7 @@ def arguments_of(kind: str, folder: Path, name: str, args: argparse.Namespace) -
 def process(
     python: str, script: str, how: str, folder: Path, name: str, kind: str, args: argparse.Namespace
 ) -> Callable[[], None]:
-    """A new process for each round, which finishes its imports before its time begins."""
+    """Returns a new process for each round, which finishes its imports before its time begins."""
 
     def run() -> None:
         given = [f"{key}={value}" for key, value in arguments_of(kind, folder, name, args).items()]
@@ -157,12 +157,12 @@ def process(
 
 
 def noted_in(folder: Path, name: str) -> list[dict[str, float]]:
-    """The rounds of a contestant."""
+    """Returns the rounds of a contestant."""
     return [json.loads(line) for line in (folder / f"{name}.jsonl").read_text().splitlines()]
 
 
 def notes_of(folder: Path, names: list[str], warm_up: int) -> list[str]:
-    """The records of each contestant: medians over the rounds that count."""
+    """Returns the records of each contestant: medians over the rounds that count."""
     lines: list[str] = []
     for name in names:
         found = noted_in(folder, name)[warm_up:]
@@ -202,7 +202,7 @@ def main() -> None:
 
 
 def measured(kind: str, folder: Path, args: argparse.Namespace) -> dict[str, Any]:
-    """One kind of file."""
+    """Measures one kind of file."""
     contestants = contestants_of(kind, folder, args)
     name, *others = contestants
     pairs = [(name, other) for other in others]

@@ -36,7 +36,7 @@ Metrics = dict[str, list[float]]
 
 
 def validated(way: str, folds: int, steps: int) -> Metrics:
-    """The metrics of each fold."""
+    """Returns the metrics of each fold."""
     code = Path(__file__).with_name("_sweep_code.py")
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "folds.toml")

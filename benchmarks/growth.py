@@ -38,7 +38,7 @@ Work = Callable[[], object]
 
 
 def model_of(variables: int, metrics: int = 1) -> Callable[..., Any]:
-    """A linear model with these numbers of variables and metrics, which reads all features."""
+    """Returns a linear model with these numbers of variables and metrics, which reads all features."""
 
     def model_fn(features: Any, labels: Any, mode: str) -> ec.EstimatorSpec:
         x = sum(features.values())
@@ -57,7 +57,7 @@ def model_of(variables: int, metrics: int = 1) -> Callable[..., Any]:
 
 
 def batches(features: int) -> Iterator[Any]:
-    """The same batch again and again."""
+    """Yields the same batch again and again."""
     x = {f"x{index}": np.ones((BATCH, 4), np.float32) for index in range(features)}
     y = np.zeros(BATCH, np.float32)
     while True:
@@ -65,7 +65,7 @@ def batches(features: int) -> Iterator[Any]:
 
 
 def estimator(model_fn: Callable[..., Any], save_steps: int | None = None) -> ec.Estimator:
-    """An Estimator without checkpoints during training."""
+    """Returns an Estimator without checkpoints during training."""
     config = ec.RunConfig(
         model_dir=tempfile.mkdtemp(prefix="bench-growth-"),
         tf_random_seed=1,
@@ -86,7 +86,7 @@ class Looks(ec.Hook):
 
 
 def training(steps: int, *, variables: int = 2, features: int = 1, hooks: int = 0) -> Work:
-    """A call of `train`."""
+    """Returns a call of `train`."""
     trained = estimator(model_of(variables))
     return lambda: trained.train(
         lambda: batches(features), steps=steps, hooks=[*(Looks() for _ in range(hooks)), Finished()]
@@ -94,7 +94,7 @@ def training(steps: int, *, variables: int = 2, features: int = 1, hooks: int = 
 
 
 def evaluation(steps: int, metrics: int) -> Work:
-    """A call of `evaluate`, after the calls that compile: for one batch, and for groups once they may be faster."""
+    """Returns a call of `evaluate`, after the calls that compile: for one batch, and for groups if they are faster."""
     trained = estimator(model_of(2, metrics)).train(lambda: batches(1), steps=1)
     for _ in range(3):
         trained.evaluate(lambda: batches(1), steps=steps)
@@ -102,7 +102,7 @@ def evaluation(steps: int, metrics: int) -> Work:
 
 
 def rounds_of_specs(specs: int) -> Work:
-    """A `train_and_evaluate` of 20 steps that ends with this number of evaluations of ten batches."""
+    """Returns a `train_and_evaluate` of 20 steps that ends with this number of evaluations of ten batches."""
     trained, done = estimator(model_of(2), save_steps=1_000_000), [0]
 
     def run() -> None:
@@ -114,7 +114,7 @@ def rounds_of_specs(specs: int) -> Work:
 
 
 def epoch(rows: int) -> Work:
-    """A call of `train` that reads shuffled rows in memory once."""
+    """Returns a call of `train` that reads shuffled rows in memory once."""
     trained = estimator(model_of(2))
     x = {"x0": np.ones((rows, 4), np.float32)}
     input_fn = ec.inputs.numpy_input_fn(x, np.zeros(rows, np.float32), batch_size=256, shuffle=True, seed=1)
@@ -122,7 +122,7 @@ def epoch(rows: int) -> Work:
 
 
 def call_after(rounds: int) -> Work:
-    """A call of `train` and one of `evaluate`, of one step each, in a model_dir with this number of earlier rounds."""
+    """Returns calls of `train` and `evaluate`, of one step each, in a model_dir with this number of earlier rounds."""
     trained = estimator(model_of(2))
 
     def run() -> None:
@@ -135,7 +135,7 @@ def call_after(rounds: int) -> Work:
 
 
 def embedding(steps: int, rows: int) -> Work:
-    """A call of `train` that looks up 1,024 ids per step in a table with this number of rows of 16 numbers."""
+    """Returns a call of `train` that looks up 1,024 ids per step in a table with this number of rows of 16 numbers."""
     import estimator_canned_tabular as tab
 
     table = tab.embedding_column(tab.categorical_column_with_identity("id", rows), 16)
@@ -158,7 +158,7 @@ tiny_estimator("model").train(tiny_input_fn(), steps=20)
 
 
 def job(processes: int) -> Work:
-    """`estimator launch` of a program that trains for 20 steps."""
+    """Returns an `estimator launch` of a program that trains for 20 steps."""
     command = [sys.executable, "-m", "estimator_core._cli.main", "launch", "--processes", str(processes)]
 
     def run() -> None:
@@ -174,7 +174,7 @@ def job(processes: int) -> Work:
 
 
 def beside_packages(packages: int) -> Work:
-    """The first step of a process with this number of installed packages, all on the allow list."""
+    """Returns the first step of a process with this number of installed packages, all on the allow list."""
     place = Path(tempfile.mkdtemp(prefix="bench-growth-"))
     (folder := place / "packages").mkdir()
     allowed = install(folder, packages)
@@ -183,14 +183,14 @@ def beside_packages(packages: int) -> Work:
 
 @dataclass(frozen=True, kw_only=True)
 class Curve:
-    """Work by size, and whether its cost is counted per step or per call."""
+    """The work by size, and whether its cost is counted per step or per call."""
 
     sizes: tuple[int, ...]
     work: Callable[[int, int], Work]
     by_step: bool = True
 
 
-#: The quantities with which cost grows; `work` accepts a size and the steps of a call.
+#: The quantities with which cost grows. `work` accepts a size and the steps of a call.
 CURVES: dict[str, Curve] = {
     "variables": Curve(sizes=(10, 100, 1000), work=lambda size, steps: training(steps, variables=size)),
     "features": Curve(sizes=(10, 100, 1000, 5000), work=lambda size, steps: training(steps, features=size)),
@@ -206,7 +206,7 @@ CURVES: dict[str, Curve] = {
 
 
 def exponents(results: list[Comparison], sizes: list[int]) -> list[str]:
-    """The slope between each size and the one before."""
+    """Returns the slope between each size and the previous one."""
     seconds = {int(one.name): one.median for one in results} | {sizes[0]: results[0].reference_median}
     return [
         f"{a} to {b}: exponent {math.log(seconds[b] / seconds[a]) / math.log(b / a):.2f}" for a, b in pairwise(sizes)

@@ -30,7 +30,7 @@ EVERY, HOOKS = 100, 10
 
 
 class WritesOneValue(ec.Hook):
-    """Reads one output every 100 steps and writes it to the event file; with a `block`, in every other block."""
+    """Reads one output every 100 steps and writes it to the event file. With a `block`, in every other block."""
 
     def __init__(self, name: str, tag: str, block: int | None = None) -> None:
         self._name, self._tag, self._block = name, tag, block
@@ -51,7 +51,7 @@ class WritesOneValue(ec.Hook):
 
 
 def model_fn(features: Any, labels: Any, mode: str) -> ec.EstimatorSpec:
-    """The network of `mlp.py`, with ten scalars to observe."""
+    """Defines the network of `mlp.py`, with ten scalars to observe."""
     variables = {name: ec.get_variable(name, value.shape) for name, value in initial_variables().items()}
     logits = logits_of(variables, features)
     for index in range(HOOKS):
@@ -61,7 +61,7 @@ def model_fn(features: Any, labels: Any, mode: str) -> ec.EstimatorSpec:
 
 
 def training(steps: int, make_hooks: Callable[[], list[Any]], **config: Any) -> Callable[[], None]:
-    """A warm Estimator without the hooks of the core and of installed packages; one `train` call per round."""
+    """Returns a warm Estimator without the hooks of core and packages, with one `train` call per round."""
     settings: dict[str, Any] = {
         "tf_random_seed": 1,
         "save_checkpoints_steps": None,
@@ -98,8 +98,8 @@ class LooksAtTheClock(ec.Hook):
 
 
 def within_one_call(blocks: int, block: int = 500) -> Comparison:
-    """Ten hooks that sleep in every other block of one call: awake against asleep. A round is a pair of neighbouring
-    blocks, which share the state of the machine better than separate calls.
+    """Compares ten hooks that sleep in every other block of one call: awake against asleep. A round is a pair of
+    neighbouring blocks, which share the state of the machine better than separate calls.
     """
     clock = LooksAtTheClock(block)
     hooks = [*(WritesOneValue(f"logit_{index}", f"hook_{index}", block) for index in range(HOOKS)), clock]
@@ -111,12 +111,12 @@ def within_one_call(blocks: int, block: int = 500) -> Comparison:
 
 
 def ten_hooks() -> list[Any]:
-    """Ten hooks with one value each."""
+    """Returns ten hooks with one value each."""
     return [WritesOneValue(f"logit_{index}", f"hook_{index}") for index in range(HOOKS)]
 
 
 def missed_steps(steps: int, k: int) -> int:
-    """The number of requested steps that ten hooks of different cadence do not see."""
+    """Returns the number of requested steps that ten hooks of different cadence do not see."""
 
     class Counts(WritesOneValue):
         def __init__(self, every: int) -> None:

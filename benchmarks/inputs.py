@@ -37,19 +37,19 @@ from estimator_inputs import csv_input_fn, parquet_input_fn, tfrecord_input_fn, 
 FEATURES, CLASSES, BATCH = 16, 10, 128
 COLUMNS = [f"c{index:02}" for index in range(FEATURES)]
 
-#: Kinds whose arrays the input may write into again.
+#: The kinds of inputs that may write into their arrays again.
 COPIED = ("memory", "pandas", "generator", "torch")
 
 
 def arrays(rows: int) -> tuple[np.ndarray, np.ndarray]:
-    """The rows and their labels."""
+    """Returns the rows and their labels."""
     generator = np.random.default_rng(0)
     x = generator.normal(size=(rows, FEATURES)).astype(np.float32)
     return x, generator.integers(0, CLASSES, size=rows).astype(np.int32)
 
 
 def write_files(folder: Path, x: np.ndarray, y: np.ndarray) -> None:
-    """The same rows as files: CSV with a header, Parquet, and TFRecord of tf.Examples."""
+    """Writes the same rows as files: CSV with a header, Parquet, and TFRecord of tf.Examples."""
     import pyarrow as pa
     from pyarrow import csv, parquet
 
@@ -68,7 +68,7 @@ def write_files(folder: Path, x: np.ndarray, y: np.ndarray) -> None:
 
 
 def generated(rows: int) -> Batches:
-    """A generator that creates its batches."""
+    """Yields batches that a generator creates."""
     generator = np.random.default_rng(0)
     for _ in range(rows // BATCH):
         x = generator.random((BATCH, FEATURES), np.float32)
@@ -76,25 +76,25 @@ def generated(rows: int) -> Batches:
 
 
 def logits_of(variables: dict[str, Any], x: Any) -> Any:
-    """The network on plain arrays."""
+    """Returns the logits of the network on plain arrays."""
     hidden = jax.nn.relu(x @ variables["kernel_0"] + variables["bias_0"])
     return hidden @ variables["kernel_1"] + variables["bias_1"]
 
 
 def loss_of(logits: Any, labels: Any) -> Any:
-    """Mean cross entropy."""
+    """Returns the mean cross entropy."""
     return optax.softmax_cross_entropy_with_integer_labels(logits, labels).mean()
 
 
 def shapes_of(hidden: int) -> dict[str, tuple[int, ...]]:
-    """The shapes of the variables."""
+    """Returns the shapes of the variables."""
     widths = (FEATURES, hidden, CLASSES)
     kernels = {f"kernel_{index}": shape for index, shape in enumerate(pairwise(widths))}
     return kernels | {f"bias_{index}": (width,) for index, width in enumerate(widths[1:])}
 
 
 def hand_written(source: Callable[[], Batches], hidden: int) -> Callable[[], None]:
-    """Donated state, nothing read inside."""
+    """Returns a loop with donated state that reads nothing."""
     optimizer = optax.adam(1e-3)
 
     def step(variables: Any, slots: Any, x: Any, y: Any) -> Any:
@@ -117,7 +117,7 @@ def hand_written(source: Callable[[], Batches], hidden: int) -> Callable[[], Non
 
 
 def model_fn(features: Any, labels: Any, mode: str, params: Any) -> ec.EstimatorSpec:
-    """The same network; columns of a file are stacked."""
+    """Defines the same network. Columns of a file are stacked."""
     x = features["x"] if "x" in features else jnp.stack([features[name] for name in COLUMNS], axis=1)
     variables = {name: ec.get_variable(name, shape) for name, shape in shapes_of(params["hidden"]).items()}
     logits = logits_of(variables, x)
@@ -125,7 +125,7 @@ def model_fn(features: Any, labels: Any, mode: str, params: Any) -> ec.Estimator
 
 
 def estimator_loop(source: Any, steps: int, hidden: int) -> Callable[[], None]:
-    """The Estimator, warm, with its default hooks: one object, one `train` call per round."""
+    """Returns a warm Estimator with its default hooks: one object, one `train` call per round."""
     estimator = ec.Estimator(
         model_fn,
         params={"hidden": hidden},
@@ -144,7 +144,7 @@ def estimator_loop(source: Any, steps: int, hidden: int) -> Callable[[], None]:
 
 
 def sources_of(folder: Path, x: np.ndarray, y: np.ndarray) -> dict[str, tuple[Any, Callable[[], Batches]]]:
-    """By kind: the input that a user passes to `train`, and a hand-written reader of the same rows."""
+    """Returns by kind: the input that a user passes to `train`, and a hand-written reader of the same rows."""
     import grain
     import pandas as pd
 
@@ -174,7 +174,7 @@ def sources_of(folder: Path, x: np.ndarray, y: np.ndarray) -> dict[str, tuple[An
             tfrecord_input_fn(record, BATCH, spec, shuffle=False, label_key="label"),
             lambda: parsed(Path(record), BATCH),
         ),
-        # Without replay, so that every round draws the batches of the generator once, like the loop beside it.
+        # Without replay, so that every round draws the batches of the generator once, like the hand-written loop.
         "generator": (
             ec.inputs.from_iterable(lambda: (({"x": x}, y) for x, y in generated(rows)), replay=False),
             lambda: generated(rows),
@@ -194,7 +194,7 @@ def sources_of(folder: Path, x: np.ndarray, y: np.ndarray) -> dict[str, tuple[An
 
 
 def drawing(source: Callable[[], Iterator[Any]], batches: int) -> float:
-    """Microseconds of the calling thread per batch, the best of three passes."""
+    """Returns the microseconds of the calling thread per batch, the best of three passes."""
 
     def once() -> float:
         began = time.thread_time()

@@ -1,9 +1,9 @@
-"""Rows per second from CSV, Parquet and TFRecord files: estimator-inputs, and tf.data in an environment of its own.
+"""Rows per second from CSV, Parquet and TFRecord files: estimator-inputs, and tf.data in a separate environment.
 
 uv run python benchmarks/inputs_files.py --tf-python PYTHON [--rows 1000000] [--rounds 5] [--kinds csv]
 
-PYTHON is the interpreter of an environment with tensorflow 2.15 or 2.21; without it only our inputs run. Both read
-the same files: 8 floats, 4 integers, 2 strings and a label in 4 files of each kind, batches of 512.
+PYTHON is the interpreter of an environment with tensorflow 2.15 or 2.21. Without it only our inputs run. Both read the
+same files: 8 floats, 4 integers, 2 strings and a label in 4 files of each kind, batches of 512.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def main() -> None:
 
 
 def measure(folder: Path, args: argparse.Namespace) -> None:
-    """Alternating rounds, ours against tf.data for each kind of file, shuffled and not."""
+    """Runs alternating rounds, ours against tf.data for each kind of file, shuffled and not."""
     contestants: dict[str, Callable[[], None]] = {}
     pairs: list[tuple[str, str]] = []
     targets: dict[tuple[str, str], float] = {}
@@ -74,7 +74,7 @@ def measure(folder: Path, args: argparse.Namespace) -> None:
 
 
 def ours(folder: Path, kind: str, shuffle: bool, rows: int) -> Callable[[], None]:
-    """One epoch through the input of a kind, counted."""
+    """Returns one epoch through the input of a kind, with counted rows."""
     import estimator_inputs as inputs
 
     pattern = f"{folder}/*.{kind}"
@@ -93,7 +93,7 @@ def ours(folder: Path, kind: str, shuffle: bool, rows: int) -> Callable[[], None
 
 
 def tf_data(python: str | None, folder: Path, kind: str, shuffle: bool, rows: int) -> dict[str, Callable[[], None]]:
-    """The same through tf.data, in a process of its own."""
+    """Returns the same through tf.data, in a separate process."""
     arguments: dict[str, object] = {"folder": folder, "shuffle": int(shuffle), "rows": rows, "batch": BATCH}
     return peer("tf.data", python, "_tf_data.py", kind, needs="tensorflow", **arguments)
 
@@ -107,7 +107,7 @@ def features() -> dict[str, Any]:
 
 
 def write_files(folder: Path, rows: int) -> None:
-    """The files, unless they are there."""
+    """Writes the files, unless they exist."""
     import pyarrow as pa
     from pyarrow import csv, parquet
 

@@ -28,7 +28,7 @@ from _side_by_side import compared
 
 OURS, BY_HAND = "estimator", "loop by hand"
 BATCH, WIDTH = 32, 4
-#: The quantities that jax itself measures, by the end of jax's name for each.
+#: The quantities that jax itself measures, by the end of their name in jax.
 PARTS = {
     "trace": "jaxpr_trace_duration",
     "lower": "jaxpr_to_mlir_module_duration",
@@ -38,7 +38,7 @@ Calls = tuple[Callable[[], object], Callable[[], object]]
 
 
 def layers(value: Callable[[str, tuple[int, ...]], Any], count: int, x: Any) -> Any:
-    """The network: matrices and biases in turn, with this total number of variables."""
+    """Returns the output of the network: matrices and biases in turn, with this total number of variables."""
     import jax.numpy as jnp
 
     for index in range(0, count, 2):
@@ -47,13 +47,13 @@ def layers(value: Callable[[str, tuple[int, ...]], Any], count: int, x: Any) -> 
 
 
 def batches(steps: int) -> Iterator[Any]:
-    """The same batch again and again."""
+    """Yields the same batch again and again."""
     x, y = np.ones((BATCH, WIDTH), np.float32), np.zeros(BATCH, np.float32)
     return (({"x": x}, y) for _ in range(steps))
 
 
 def estimator(args: argparse.Namespace) -> Calls:
-    """The Estimator: a call of train, and one of evaluate."""
+    """Returns the Estimator: a call of train, and one of evaluate."""
     import optax
     from growth import Looks, estimator
 
@@ -85,7 +85,7 @@ def estimator(args: argparse.Namespace) -> Calls:
 
 
 def by_hand(args: argparse.Namespace) -> Calls:
-    """Jitted functions in loops: the same step, and the same means."""
+    """Returns jitted functions in loops: the same step, and the same means."""
     import jax
     import jax.numpy as jnp
     import optax
@@ -136,7 +136,7 @@ SIDES: dict[str, Callable[[argparse.Namespace], Calls]] = {OURS: estimator, BY_H
 
 
 def measure(args: argparse.Namespace) -> dict[str, float]:
-    """Seconds by part, of one side in this process."""
+    """Returns the seconds by part, of one side in this process."""
     import jax
 
     parts = dict.fromkeys(PARTS, 0.0)
@@ -161,7 +161,7 @@ def measure(args: argparse.Namespace) -> dict[str, float]:
 
 
 def child(side: str, args: argparse.Namespace) -> dict[str, float]:
-    """The seconds of a process of its own."""
+    """Returns the seconds of a separate process."""
     numbers = [f"--{name}={getattr(args, name)}" for name in ("variables", "hooks", "metrics", "steps")]
     environment = {name: value for name, value in os.environ.items() if not name.startswith("JAX_COMPILATION")}
     with tempfile.TemporaryDirectory(prefix="bench-large-") as place:

@@ -20,7 +20,7 @@ from mlp import WIDTHS, initial_variables, logits_of
 
 
 def calls(function: Callable[[Any], Any], count: int) -> Callable[[], None]:
-    """One row after the other, each answer on the host before the next call."""
+    """Returns calls for one row after the other. Each answer is on the host before the next call."""
     rows = [{"x": arrays(count)[0]["x"][index : index + 1]} for index in range(min(count, 100))]
 
     def run() -> None:

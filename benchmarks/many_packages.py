@@ -59,7 +59,7 @@ WORK = {"--help": (*COMMAND, "--help"), "plugins": (*COMMAND, "plugins"), "first
 
 
 def install(folder: Path, packages: int) -> str:
-    """Writes the packages; returns the allow list that names them."""
+    """Writes the packages, and returns the allow list that names them."""
     names = [f"generated-{index}" for index in range(packages)]
     for index, name in enumerate(names):
         package = folder / name.replace("-", "_")

@@ -39,7 +39,7 @@ def leave_runs(folder: Path, runs: int, points: int) -> None:
 
 
 def measured(words: list[str], folder: Path) -> dict[str, float]:
-    """Seconds and peak MiB of a command; it must succeed."""
+    """Returns the seconds and the peak MiB of a command, which must succeed."""
     began = time.perf_counter()
     code = (
         "import resource, sys\n"

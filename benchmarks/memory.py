@@ -24,7 +24,7 @@ VERBS = ("predict", "evaluate")
 
 
 def measured(verb: str, batches: int) -> int:
-    """The peak bytes of a process that reads this number of batches."""
+    """Returns the peak bytes of a process that reads this number of batches."""
     command = [sys.executable, __file__, "--child", verb, "--batches", str(batches)]
     return int(subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout)
 
@@ -65,7 +65,7 @@ def child(verb: str, batches: int) -> None:
 
 
 def main() -> None:
-    """Peak memory over ten times the data against peak memory over the data."""
+    """Compares the peak memory over ten times the data with the peak memory over the data."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--batches", type=int, default=400)
     parser.add_argument("--rounds", type=int, default=15)

@@ -30,7 +30,7 @@ NO_HOOKS: dict[str, Any] = {"default_hooks": False, "log_step_count_steps": None
 
 
 def batches(seed: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Fresh batches of random rows."""
+    """Yields fresh batches of random rows."""
     generator = np.random.default_rng(0)
     x = generator.normal(size=(ROWS, WIDTHS[0])).astype(np.float32)
     y = generator.integers(0, WIDTHS[-1], size=ROWS).astype(np.int32)
@@ -56,7 +56,7 @@ class FreshBatches:
 
 
 def logits_of(variables: dict[str, Any], x: Any) -> Any:
-    """The network on plain arrays."""
+    """Returns the logits of the network on plain arrays."""
     for index in range(len(WIDTHS) - 1):
         x = x @ variables[f"layer_{index}/kernel"] + variables[f"layer_{index}/bias"]
         x = jax.nn.relu(x) if index < len(WIDTHS) - 2 else x
@@ -64,7 +64,7 @@ def logits_of(variables: dict[str, Any], x: Any) -> Any:
 
 
 def initial_variables() -> dict[str, Any]:
-    """Glorot-uniform kernels, zero biases."""
+    """Returns Glorot-uniform kernels and zero biases."""
     init = jax.nn.initializers.glorot_uniform()
     variables: dict[str, Any] = {}
     for index, (rows, columns) in enumerate(itertools.pairwise(WIDTHS)):
@@ -74,7 +74,7 @@ def initial_variables() -> dict[str, Any]:
 
 
 def bare_loop(steps: int) -> Callable[[], None]:
-    """The loop a careful user writes: donated state, nothing read inside."""
+    """Returns the loop that a careful user writes, with donated state and without reads."""
     optimizer = optax.adam(1e-3)
 
     def loss_fn(variables: Any, x: Any, y: Any) -> Any:
@@ -104,7 +104,7 @@ def bare_loop(steps: int) -> Callable[[], None]:
 
 
 def scan_loop(steps: int, k: int) -> Callable[[], None]:
-    """A hand-written loop with k steps per dispatch."""
+    """Returns a hand-written loop with k steps per dispatch."""
     optimizer = optax.adam(1e-3)
 
     def loss_fn(variables: Any, x: Any, y: Any) -> Any:
@@ -131,7 +131,7 @@ def scan_loop(steps: int, k: int) -> Callable[[], None]:
 
 
 def model_fn(features: Any, labels: Any, mode: str) -> ec.EstimatorSpec:
-    """The same network as a model_fn."""
+    """Defines the same network as a model_fn."""
     variables = {}
     for index, (rows, columns) in enumerate(itertools.pairwise(WIDTHS)):
         variables[f"layer_{index}/kernel"] = ec.get_variable(f"layer_{index}/kernel", (rows, columns))
@@ -146,7 +146,7 @@ def model_fn(features: Any, labels: Any, mode: str) -> ec.EstimatorSpec:
 
 
 def estimator_loop(steps: int, **config: Any) -> Callable[[], None]:
-    """The Estimator, warm: one object, one `train` call per round."""
+    """Returns a warm Estimator: one object, one `train` call per round."""
     directory = tempfile.mkdtemp(prefix="bench-mlp-")
     estimator = ec.Estimator(
         model_fn,

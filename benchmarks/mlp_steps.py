@@ -20,12 +20,12 @@ K = 20
 
 
 def loop(steps: int) -> Callable[[], None]:
-    """One step per dispatch."""
+    """Returns a loop with one step per dispatch."""
     return hand_written(train_step, initial_state(), batches(1), steps)
 
 
 def scan_loop(steps: int) -> Callable[[], None]:
-    """20 steps per dispatch."""
+    """Returns a loop with 20 steps per dispatch."""
 
     def several(state: Any, x: Any, y: Any) -> Any:
         return jax.lax.scan(lambda state, batch: train_step(state, *batch), state, (x, y))
@@ -34,14 +34,14 @@ def scan_loop(steps: int) -> Callable[[], None]:
 
 
 def stacked(source: Iterator[Any]) -> Iterator[Any]:
-    """20 batches at a time."""
+    """Yields 20 batches at a time."""
     while True:
         drawn = [next(source) for _ in range(K)]
         yield np.stack([x for x, _ in drawn]), np.stack([y for _, y in drawn])
 
 
 def train_step(state: Any, x: Any, y: Any) -> Any:
-    """The step of the hand-written loops."""
+    """Runs one step of the hand-written loops."""
 
     def loss_of(variables: Any) -> Any:
         return optax.softmax_cross_entropy_with_integer_labels(logits_of(variables, x), y).mean()
@@ -53,13 +53,13 @@ def train_step(state: Any, x: Any, y: Any) -> Any:
 
 
 def initial_state() -> Any:
-    """Variables and slots."""
+    """Returns variables and slots."""
     variables = initial_variables()
     return variables, jax.jit(optax.adam(1e-3).init)(variables)
 
 
 def training(steps: int, **config: Any) -> LongTraining:
-    """The Estimator."""
+    """Returns the training of the Estimator."""
     return LongTraining(model_fn, lambda: batches(1), steps, **config)
 
 

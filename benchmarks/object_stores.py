@@ -2,7 +2,7 @@
 
     uv run --group emulators python benchmarks/object_stores.py [--megabytes N] [--rounds N] [--json FILE]
 
-The stores are the emulators of plugins/storage/tests: moto, and Google's testbench where STORAGE_TESTBENCH and
+The stores are the emulators of plugins/storage/tests: moto, and Google's testbench if STORAGE_TESTBENCH and
 STORAGE_TESTBENCH_PYTHON name it. Both sides write and read 8 MB parts, eight at a time, if the client supports it.
 """
 
@@ -32,7 +32,7 @@ Ways = dict[str, Callable[[], None]]
 
 
 def chunks(data: bytes) -> Iterator[memoryview]:
-    """Chunks as a checkpoint passes them: arrays of different sizes, here a third of a part."""
+    """Yields chunks as a checkpoint passes them: arrays of different sizes, here a third of a part."""
     view = memoryview(data)
     for at in range(0, len(data), PART // 3):
         yield view[at : at + PART // 3]

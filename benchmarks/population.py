@@ -33,7 +33,7 @@ WIDTHS = (64, 64, 10)
 
 
 def model_fn(features: Any, labels: Any, mode: str) -> ec.EstimatorSpec:
-    """Two layers with dropout, on digits of 8 x 8."""
+    """Defines two layers with dropout, on digits of 8 x 8."""
     hidden = features["x"]
     for layer, width in enumerate(WIDTHS[:-1]):
         weights = ec.get_variable(f"weights_{layer}", (hidden.shape[1], width))
@@ -45,7 +45,7 @@ def model_fn(features: Any, labels: Any, mode: str) -> ec.EstimatorSpec:
 
 
 def data() -> tuple[np.ndarray, np.ndarray]:
-    """Ten clouds of 64 numbers, as many rows as the digits of scikit-learn."""
+    """Returns ten clouds of 64 numbers, with as many rows as the digits of scikit-learn."""
     generator = np.random.default_rng(0)
     centres = generator.normal(size=(WIDTHS[-1], 64))
     labels = generator.integers(0, WIDTHS[-1], 1797).astype(np.int32)
@@ -53,7 +53,7 @@ def data() -> tuple[np.ndarray, np.ndarray]:
 
 
 def members(folder: Path, count: int) -> list[Member]:
-    """The runs, in fresh model_dirs."""
+    """Returns the runs, in fresh model_dirs."""
     x, labels = data()
     made: list[Member] = []
     for seed in range(count):
@@ -64,7 +64,7 @@ def members(folder: Path, count: int) -> list[Member]:
 
 
 def together(count: int, steps: int) -> list[dict[str, np.ndarray]]:
-    """The weights of runs that are trained together."""
+    """Returns the weights of runs that are trained together."""
     with tempfile.TemporaryDirectory() as folder:
         runs = members(Path(folder), count)
         Population(runs).train(steps)
@@ -72,13 +72,13 @@ def together(count: int, steps: int) -> list[dict[str, np.ndarray]]:
 
 
 def one_after_another(count: int, steps: int) -> list[dict[str, np.ndarray]]:
-    """The weights of runs that are trained alone."""
+    """Returns the weights of runs that are trained alone."""
     with tempfile.TemporaryDirectory() as folder:
         return [run.estimator.train(run.input_fn, max_steps=steps).variables for run in members(Path(folder), count)]
 
 
 def by_hand(count: int, steps: int) -> Any:
-    """The bound: a hand-written step mapped with `jax.vmap`, on the same data, without files and hooks."""
+    """Returns the bound: a hand-written step mapped with `jax.vmap`, on the same data, without files and hooks."""
     optimizer = optax.adam(1e-3)
 
     def loss_of(weights: Any, x: Any, labels: Any, key: Any) -> Any:
@@ -120,7 +120,7 @@ def by_hand(count: int, steps: int) -> Any:
 
 
 def seconds(side: Callable[[], object]) -> tuple[float, float]:
-    """Wall time and processor time of a side, in seconds."""
+    """Returns the wall time and processor time of a side, in seconds."""
     began, used = time.perf_counter(), time.process_time()
     side()
     return time.perf_counter() - began, time.process_time() - used

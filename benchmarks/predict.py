@@ -26,7 +26,7 @@ import estimator_core as ec
 
 
 def hand_written(x: np.ndarray) -> Callable[[], None]:
-    """A loop in which the device is two batches ahead."""
+    """Returns a loop in which the device is two batches ahead."""
     predict = jax.jit(lambda variables, x: {"logits": logits_of(variables, x)})
     variables = initial_variables()
 
@@ -44,7 +44,7 @@ def hand_written(x: np.ndarray) -> Callable[[], None]:
 
 
 def estimator_predict(estimator: ec.Estimator, x: np.ndarray, *, single: bool) -> Callable[[], None]:
-    """The Estimator, warm."""
+    """Returns the warm Estimator."""
     source = ec.inputs.numpy_input_fn({"x": x}, batch_size=BATCH, shuffle=False)
 
     def run() -> None:

@@ -32,14 +32,16 @@ from estimator_core.checkpoint import CheckpointItems, CheckpointStore
 
 @dataclass(frozen=True)
 class Way:
-    """One way to save: starts a save of the state under a number, and returns the function that waits for it."""
+    """A way to save: a function that starts a save of the state under a number, and returns the function to wait for
+    it.
+    """
 
     start: Callable[[int], Callable[[], Any]]
     is_done: Callable[[], bool]
 
 
 class Loop:
-    """Training-like work: matrix products of about three milliseconds, one after the other."""
+    """Work that resembles training: matrix products of about three milliseconds, one after the other."""
 
     def __init__(self) -> None:
         self._step = jax.jit(lambda x: jnp.tanh(x @ x) * 0.1)
@@ -47,7 +49,7 @@ class Loop:
         self.for_seconds(0.5)
 
     def while_(self, goes_on: Callable[[], bool]) -> float:
-        """Steps per second."""
+        """Returns the steps per second while a condition holds."""
         began, steps = time.perf_counter(), 0
         while goes_on():
             self._x = self._step(self._x)
@@ -56,13 +58,13 @@ class Loop:
         return max(steps, 1) / (time.perf_counter() - began)
 
     def for_seconds(self, seconds: float) -> float:
-        """Steps per second of the loop alone."""
+        """Returns the steps per second of the loop alone."""
         end = time.perf_counter() + seconds
         return self.while_(lambda: time.perf_counter() < end)
 
 
 def ours(directory: str, state: dict[str, Any]) -> Way:
-    """The store of a training run."""
+    """Returns the store of a training run."""
     store = CheckpointStore(directory, keep_max=1)
     pending: list[Any] = []
 
@@ -75,7 +77,7 @@ def ours(directory: str, state: dict[str, Any]) -> Way:
 
 
 def plain_orbax(directory: str, state: dict[str, Any]) -> Way:
-    """`AsyncCheckpointer` with its defaults."""
+    """Returns `AsyncCheckpointer` with its defaults."""
     checkpointer = ocp.AsyncCheckpointer(ocp.StandardCheckpointHandler())
     saved: list[Path] = []
 

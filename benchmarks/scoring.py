@@ -1,4 +1,4 @@
-"""`estimator predict` on a Parquet file beside a hand-written jitted loop over pyarrow batches: rows/s and memory.
+"""`estimator predict` on a Parquet file, and a hand-written jitted loop over pyarrow batches: rows/s and memory.
 
     uv run python benchmarks/scoring.py [--rows 10000000] [--rounds 5] [--json FILE]
 
@@ -39,7 +39,7 @@ def model_fn(features, labels, mode):
 
 
 def make_export(folder):
-    """The path of an export."""
+    """Returns the path of an export."""
     rows = {name: np.ones(4, np.float32) for name in COLUMNS}
     config = ec.RunConfig(model_dir=str(folder / "model"), tf_random_seed=1)
     estimator = ec.Estimator(model_fn, config=config).train(lambda: [rows], steps=1)
@@ -49,7 +49,7 @@ def make_export(folder):
 
 
 def make_rows(path, count):
-    """A Parquet file of numbers."""
+    """Writes a Parquet file of numbers."""
     generator = np.random.default_rng(0)
     schema = pa.schema([(name, pa.float32()) for name in COLUMNS])
     with parquet.ParquetWriter(path, schema) as writer:

@@ -33,7 +33,7 @@ OURS = "estimator serve"
 
 
 def commands(export, port):
-    """The command that starts each server."""
+    """Returns the command that starts each server."""
     plain = [sys.executable, str(HERE / "_plain_handler.py"), export, str(port)]
     ours = [str(Path(sys.executable).with_name("estimator")), "serve", f"m={export}", "--port", str(port)]
     return {"plain handler, threads": [*plain, "threads"], "plain handler, event loop": [*plain, "loop"], OURS: ours}
@@ -41,7 +41,7 @@ def commands(export, port):
 
 @contextmanager
 def running(command, port):
-    """A server process that is ready."""
+    """Runs a server process, and yields it when it is ready."""
     with subprocess.Popen(command, stdout=subprocess.DEVNULL) as process:
         try:
             wait_until_ready(process, port)
@@ -62,13 +62,13 @@ def wait_until_ready(process, port):
 
 
 def loaded(port, clients, seconds):
-    """The measurements of the clients."""
+    """Returns the measurements of the clients."""
     command = [sys.executable, str(HERE / "_http_load.py"), str(port), str(clients), str(seconds)]
     return json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout)
 
 
 def batch_sizes(port):
-    """The number of batches of each padded size, from the server's own metrics."""
+    """Returns the number of batches of each padded size, from the server's own metrics."""
     with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics") as answer:
         lines = answer.read().decode().splitlines()
     found = [line for line in lines if line.startswith("estimator_batch_size_bucket") and "+Inf" not in line]
@@ -78,7 +78,7 @@ def batch_sizes(port):
 
 
 def greatest_difference(export, answers):
-    """The difference between the answers to the clients and separate calls of the function."""
+    """Returns the difference between the answers to the clients and separate calls of the function."""
     import estimator_core as ec
 
     signature = ec.export.load(export).signatures["serving_default"]
@@ -98,7 +98,7 @@ def free_port():
 
 
 def measure(export, args):
-    """Requests per second and latencies by server and clients, and further results of `estimator serve`."""
+    """Returns requests per second and latencies by server and clients, and further results of `estimator serve`."""
     rates, latencies, failed = defaultdict(list), defaultdict(list), defaultdict(int)
     seen = {"histogram": defaultdict(int), "difference": 0.0, "busy": 0.0}
     order = np.random.default_rng(0)
@@ -121,7 +121,7 @@ def measure(export, args):
 
 
 def show(args, rates, latencies, failed, seen):
-    """Prints one line per server; returns further results of `estimator serve`."""
+    """Prints one line per server, and returns further results of `estimator serve`."""
     print("| server | clients | requests/s, median of rounds | p50 ms | p99 ms | requests | failed |")
     print("|---|---|---|---|---|---|---|")
     for (name, clients), found in sorted(rates.items(), key=lambda item: item[0][1]):
@@ -143,7 +143,7 @@ def show(args, rates, latencies, failed, seen):
 
 
 def throughput(args, rates):
-    """Requests per second of `estimator serve` against those of the plain handlers."""
+    """Returns the requests per second of `estimator serve` against those of the plain handlers."""
     seconds = {f"{name}, {clients} clients": [1 / rate for rate in found] for (name, clients), found in rates.items()}
     others = [name for name in args.servers if name != OURS and OURS in args.servers]
     pairs = [

@@ -24,7 +24,7 @@ ROWS, BATCH, WIDTH, UNITS = 4096, 32, 4, 16
 
 
 def batches(columns: int, seed: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Fresh batches of random rows."""
+    """Yields fresh batches of random rows."""
     generator = np.random.default_rng(0)
     x = generator.normal(size=(ROWS, columns * WIDTH)).astype(np.float32)
     y = np.tanh(x).sum(1).astype(np.float32)
@@ -33,7 +33,7 @@ def batches(columns: int, seed: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
 
 
 def prediction(variables: dict[str, Any], x: Any, columns: int) -> Any:
-    """A layer for each column, and a sum of all."""
+    """Returns the sum of a layer for each column."""
     hidden = [
         jax.nn.relu(
             x[:, WIDTH * index : WIDTH * (index + 1)] @ variables[f"{index}/kernel"] + variables[f"{index}/bias"]
@@ -44,14 +44,14 @@ def prediction(variables: dict[str, Any], x: Any, columns: int) -> Any:
 
 
 def shapes(columns: int) -> dict[str, tuple[int, ...]]:
-    """Shapes of the variables."""
+    """Returns the shapes of the variables."""
     kernels = {f"{index}/kernel": (WIDTH, UNITS) for index in range(columns)}
     biases = {f"{index}/bias": (UNITS,) for index in range(columns)}
     return {**kernels, **biases, "out": (columns * UNITS,)}
 
 
 def loop(steps: int, columns: int) -> Callable[[], None]:
-    """The loop of a careful user."""
+    """Returns the loop of a careful user."""
     optimizer = optax.adam(1e-3)
 
     def step(state: Any, x: Any, y: Any) -> Any:
@@ -71,7 +71,7 @@ def loop(steps: int, columns: int) -> Callable[[], None]:
 
 
 def model_of(columns: int) -> Callable[..., ec.EstimatorSpec]:
-    """The same as a model_fn."""
+    """Returns the same model as a model_fn."""
 
     def model_fn(features: Any, labels: Any, mode: str) -> ec.EstimatorSpec:
         init = jax.nn.initializers.normal(0.1)

@@ -31,7 +31,7 @@ STARTS = {"bare script": "bare", "estimator": "ours", "estimator, no hooks": "ou
 
 
 def network(variables: dict[str, Any], x: Any) -> Any:
-    """The network of `mlp.py`."""
+    """Returns the logits of the network of `mlp.py`."""
     import jax
 
     for index in range(len(WIDTHS) - 1):
@@ -41,20 +41,20 @@ def network(variables: dict[str, Any], x: Any) -> Any:
 
 
 def batch() -> tuple[np.ndarray, np.ndarray]:
-    """One batch."""
+    """Returns one batch."""
     generator = np.random.default_rng(0)
     return generator.normal(size=(BATCH, WIDTHS[0])).astype(np.float32), generator.integers(0, 10, BATCH).astype("i4")
 
 
 def shapes() -> dict[str, tuple[int, ...]]:
-    """Shapes of the variables."""
+    """Returns the shapes of the variables."""
     layers = list(itertools.pairwise(WIDTHS))
     found: dict[str, tuple[int, ...]] = {f"kernel_{index}": shape for index, shape in enumerate(layers)}
     return found | {f"bias_{index}": (columns,) for index, (_, columns) in enumerate(layers)}
 
 
 def bare(cache: str) -> None:
-    """The script without a framework."""
+    """Runs the script without a framework."""
     import jax
     import optax
 
@@ -85,7 +85,7 @@ def bare(cache: str) -> None:
 
 
 def ours(cache: str, **config: Any) -> None:
-    """The Estimator."""
+    """Runs the Estimator."""
     import optax
 
     import estimator_core as ec
@@ -110,13 +110,13 @@ def ours(cache: str, **config: Any) -> None:
 
 
 def ours_without_hooks(cache: str) -> None:
-    """The Estimator without hooks and event files."""
+    """Runs the Estimator without hooks and event files."""
     ours(cache, default_hooks=False, log_step_count_steps=None, save_summary_steps=None)
 
 
 def process(*arguments: str) -> str:
-    """Runs a process with these arguments, from start to end; returns what it printed."""
-    # The default of Python: the first process leaves the bytecode of its imports.
+    """Runs a process with these arguments, from start to end, and returns its output."""
+    # The default of Python: the first process stores the bytecode of its imports.
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     command = [sys.executable, *arguments]
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
@@ -124,7 +124,7 @@ def process(*arguments: str) -> str:
 
 
 def measure_starts(rounds: int, cache: str | None) -> tuple[list[Comparison], list[Comparison]]:
-    """Times from the start to the first step, and to the end of the process; `cache`: None for an empty one."""
+    """Returns times from the start to the first step, and to the end of the process. `cache`: None for an empty one."""
     first: dict[str, list[float]] = {name: [] for name in STARTS}
     whole: dict[str, list[float]] = {name: [] for name in STARTS}
     order = np.random.default_rng(0)
@@ -143,7 +143,7 @@ def measure_starts(rounds: int, cache: str | None) -> tuple[list[Comparison], li
 
 
 def void(_: Any) -> None:
-    """Nothing."""
+    """Does nothing."""
 
 
 def main() -> None:

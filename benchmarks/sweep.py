@@ -52,7 +52,7 @@ Trials = list[tuple[float, float]]
 
 
 def by_file(trials: int, steps: int) -> Trials:
-    """Rates and accuracies of a sweep."""
+    """Returns rates and accuracies of a sweep."""
     code = Path(__file__).with_name("_sweep_code.py")
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "sweep.toml")
@@ -64,7 +64,7 @@ def by_file(trials: int, steps: int) -> Trials:
 
 
 def by_hand(rates: list[float], steps: int, *, cached: bool = False) -> Trials:
-    """The same with a hand-written loop, and optionally a compile cache."""
+    """Returns the same from a hand-written loop, and optionally with a compile cache."""
 
     def objective(trial: Any) -> float:
         optimizer = optax.adam(trial.suggest_float("rate", 1e-5, 1e-1, log=True))

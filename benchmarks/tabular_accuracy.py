@@ -35,7 +35,7 @@ OURS, TARGET = "tabular train", "MLP"
 
 
 def ours(train: Any, test: Any, folder: Path) -> float:
-    """The accuracy on test rows that the command prints. The options here do not change the model."""
+    """Returns the accuracy on test rows that the command prints. The options here do not change the model."""
     from estimator_core.cli import main
 
     for name, rows in (("train", train), ("test", test)):
@@ -52,7 +52,7 @@ def ours(train: Any, test: Any, folder: Path) -> float:
 
 
 def peers() -> dict[str, Callable[[], Any]]:
-    """Pipelines by name."""
+    """Returns pipelines by name."""
     from sklearn.compose import make_column_selector, make_column_transformer
     from sklearn.ensemble import HistGradientBoostingClassifier
     from sklearn.impute import SimpleImputer
@@ -81,7 +81,7 @@ def peers() -> dict[str, Callable[[], Any]]:
 
 
 def measured(name: str, repeat: int, fold: int, folder: Path) -> dict[str, float]:
-    """Accuracies of all contestants in one fold."""
+    """Returns the accuracies of all contestants in one fold."""
     from sklearn.model_selection import StratifiedKFold
 
     table = TABLES[name]()
@@ -98,7 +98,7 @@ def measured(name: str, repeat: int, fold: int, folder: Path) -> dict[str, float
 
 
 def read(kept: Path) -> dict[tuple[str, int, int], dict[str, float]]:
-    """The contents of the file by table, repetition and fold."""
+    """Returns the contents of the file by table, repetition and fold."""
     lines = [json.loads(line) for line in kept.read_text().splitlines()] if kept.is_file() else []
     return {(line["table"], line["repeat"], line["fold"]): line["accuracy"] for line in lines}
 
@@ -121,7 +121,7 @@ def measure(names: Sequence[str], repeats: int, kept: Path) -> None:
 
 
 def half_width(differences: Sequence[float]) -> float:
-    """Half of the 95% interval of a mean difference: the corrected resampled t-test."""
+    """Returns half of the 95% interval of a mean difference: the corrected resampled t-test."""
     from scipy.stats import t
 
     count = len(differences)
@@ -130,7 +130,7 @@ def half_width(differences: Sequence[float]) -> float:
 
 
 def compared(found: Mapping[str, Sequence[float]]) -> tuple[list[str], bool]:
-    """The cells of one table, and whether it misses the target."""
+    """Returns the cells of one table, and whether it misses the target."""
     cells = [f"{len(found[OURS]):3d} folds", f"{100 * np.mean(found[OURS]):6.2f}"]
     behind = False
     for peer in peers():

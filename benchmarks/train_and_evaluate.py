@@ -44,7 +44,7 @@ class NamedBatches(FreshBatches):
 
 
 def hand_written(steps: int, save: Callable[[Any], None] = lambda state: None) -> Callable[[], None]:
-    """Donated state, nothing read while training. Each evaluation is read at its end, and then `save` runs."""
+    """Returns a loop with donated state. It reads each evaluation at its end, nothing else, and then runs `save`."""
     optimizer = optax.adam(1e-3)
 
     def step(variables: Any, slots: Any, x: Any, y: Any) -> Any:
@@ -82,7 +82,7 @@ def hand_written(steps: int, save: Callable[[Any], None] = lambda state: None) -
 
 
 def orbax_save() -> Callable[[Any], None]:
-    """Asynchronous checkpoints by orbax's own checkpointer; the newest five stay."""
+    """Returns a function that saves with orbax's own asynchronous checkpointer. The newest five checkpoints stay."""
     import orbax.checkpoint as ocp
 
     checkpointer = ocp.AsyncCheckpointer(ocp.StandardCheckpointHandler())
@@ -100,7 +100,7 @@ def orbax_save() -> Callable[[Any], None]:
 
 
 def estimator_run(steps: int, *, saves: int, **config: Any) -> Callable[[], None]:
-    """`train_and_evaluate` of one Estimator, with this number of checkpoints per round."""
+    """Returns `train_and_evaluate` of one Estimator, with this number of checkpoints per round."""
     estimator = ec.Estimator(
         model_fn,
         config=ec.RunConfig(

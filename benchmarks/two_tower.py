@@ -46,7 +46,7 @@ class Tower(nnx.Module):
 
 
 def clicks() -> tuple[dict[str, np.ndarray], np.ndarray]:
-    """Users, items, and whether they clicked."""
+    """Returns users, items, and whether they clicked."""
     generator = np.random.default_rng(0)
     user, item = generator.normal(size=(2, ROWS, WIDTHS[0])).astype(np.float32)
     agreement = np.sum(user * item, axis=1) + generator.normal(size=ROWS)
@@ -54,14 +54,14 @@ def clicks() -> tuple[dict[str, np.ndarray], np.ndarray]:
 
 
 def batches() -> Iterator[tuple[dict[str, np.ndarray], np.ndarray]]:
-    """Fresh batches of the clicks."""
+    """Yields fresh batches of the clicks."""
     features, labels = clicks()
     for rows in shuffled_rows(ROWS, BATCH):
         yield {name: column[rows] for name, column in features.items()}, labels[rows]
 
 
 def initial_variables() -> dict[str, Any]:
-    """Kernels and biases of both towers, and the scale."""
+    """Returns kernels and biases of both towers, and the scale."""
     init = jax.nn.initializers.lecun_normal()
     variables: dict[str, Any] = {"scale": jnp.asarray(5.0)}
     for side, tower in enumerate(("user", "item")):
@@ -72,7 +72,7 @@ def initial_variables() -> dict[str, Any]:
 
 
 def hand_written(steps: int) -> Callable[[], None]:
-    """Donated state, nothing read inside."""
+    """Returns a loop with donated state that reads nothing."""
     optimizer = optax.adam(1e-3)
 
     def tower(variables: dict[str, Any], name: str, x: Any) -> Any:
@@ -105,7 +105,7 @@ def hand_written(steps: int) -> Callable[[], None]:
 
 
 def model_fn(features: Any, labels: Any, mode: str) -> ec.EstimatorSpec:
-    """The model of the example."""
+    """Defines the model of the example."""
     user = ec.module(Tower, name="user_tower")(features["user"])
     item = ec.module(Tower, name="item_tower")(features["item"])
     scale = ec.get_variable("scale", (), nnx.initializers.constant(5.0))
@@ -119,7 +119,7 @@ def model_fn(features: Any, labels: Any, mode: str) -> ec.EstimatorSpec:
 
 
 def estimator_loop(steps: int, **config: Any) -> Callable[[], None]:
-    """The Estimator, warm: one object, one `train` call per round."""
+    """Returns a warm Estimator: one object, one `train` call per round."""
     settings: dict[str, Any] = {"save_checkpoints_steps": None, "save_checkpoints_secs": None, **config}
     directory = tempfile.mkdtemp(prefix="bench-two-tower-")
     estimator = ec.Estimator(model_fn, config=ec.RunConfig(model_dir=directory, tf_random_seed=1, **settings))
@@ -132,7 +132,7 @@ def estimator_loop(steps: int, **config: Any) -> Callable[[], None]:
 
 
 def keras_fit(steps: int) -> Callable[[], None]:
-    """`Model.fit` over the arrays, with the same number of steps."""
+    """Returns `Model.fit` over the arrays, with the same number of steps."""
     os.environ.setdefault("KERAS_BACKEND", "jax")
     import keras
 

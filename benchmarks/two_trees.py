@@ -24,7 +24,7 @@ NOW, BEFORE = "this tree", "the other tree"
 
 
 def start(python: str, folder: Path, workload: str) -> subprocess.Popen[str]:
-    """A process that runs rounds of the workload."""
+    """Starts a process that runs rounds of the workload."""
     command = [python, str(HERE / "_two_trees_worker.py"), str(folder), workload]
     return subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
@@ -32,7 +32,7 @@ def start(python: str, folder: Path, workload: str) -> subprocess.Popen[str]:
 
 
 def seconds_of(process: subprocess.Popen[str]) -> float:
-    """One round."""
+    """Runs one round, and returns its seconds."""
     assert process.stdin is not None
     assert process.stdout is not None
     process.stdin.write("\n")
@@ -41,7 +41,7 @@ def seconds_of(process: subprocess.Popen[str]) -> float:
 
 
 def measured(workload: str, before: tuple[str, Path], rounds: int, warm_up: int = 3) -> Comparison:
-    """The rounds of both trees, in turn."""
+    """Runs rounds of both trees, in turn, and returns the comparison."""
     processes = {NOW: start(sys.executable, HERE, workload), BEFORE: start(*before, workload)}
     seconds: dict[str, list[float]] = {name: [] for name in processes}
     for index in range(warm_up + rounds):

@@ -16,7 +16,7 @@ from estimator_hooks import LoggingTensorHook, stop_if_no_decrease_hook
 
 
 def batches(data_dir, vocab, split, batch_size, training):
-    """A file of sentences as an input, for bert.toml."""
+    """Returns a file of sentences as an input, for bert.toml."""
     data = ClassifierData.from_tsv(data_dir, vocab=vocab, max_seq_length=16, do_lower_case=True)
     return getattr(data, split).input_fn(batch_size, shuffle=training)
 

@@ -36,7 +36,7 @@ class ConvNet(nnx.Module):
 
 
 def model_fn(features, labels, mode: ec.ModeKeys, params):
-    """One function for training, evaluation and prediction."""
+    """Defines the model for training, evaluation and prediction."""
     network = ec.module(ConvNet, name="conv_net")
     logits = network(features["image"], training=mode == ec.ModeKeys.TRAIN)
     predictions = {"class_ids": jnp.argmax(logits, axis=-1), "probabilities": jax.nn.softmax(logits)}
@@ -83,18 +83,18 @@ def digits_input_fn(training, batch_size):
 
 
 def digits_batches(training, batch_size):
-    """Only the input_fn, for digits.toml; the arrays are loaded at the first draw."""
+    """Returns only the input_fn, for digits.toml. The arrays are loaded at the first draw."""
     return digits_input_fn(training, batch_size)[0]
 
 
 def serving_input_receiver_fn():
-    """Requests contain images of 8 x 8 grey values in [0, 1]."""
+    """Returns the receiver. Requests contain images of 8 x 8 grey values in [0, 1]."""
     image = ec.export.Feature((None, 8, 8, 1), "float32")
     return ec.export.build_raw_serving_input_receiver_fn({"image": image})()
 
 
 def experiment_fn(run_config, params):
-    """The model, its inputs and its plan."""
+    """Returns the Experiment: the model, its inputs and its plan."""
     run_config = run_config.replace(save_checkpoints_steps=params.min_eval_frequency)
     train_input_fn, train_hook = digits_input_fn(training=True, batch_size=params.batch_size)
     eval_input_fn, eval_hook = digits_input_fn(training=False, batch_size=100)

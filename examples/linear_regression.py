@@ -14,7 +14,7 @@ import estimator_core as ec
 
 
 def model_fn(features, labels, mode, params):
-    """A straight line."""
+    """Defines a straight line."""
     slope = ec.get_variable("slope", (), jax.nn.initializers.zeros)
     offset = ec.get_variable("offset", (), jax.nn.initializers.zeros)
     y = slope * features["x"] + offset
@@ -30,7 +30,7 @@ def model_fn(features, labels, mode, params):
 
 
 def run(model_dir):
-    """Trains on a noisy line; returns the metrics and the two variables."""
+    """Trains on a noisy line. Returns the metrics and the two variables."""
     generator = np.random.default_rng(0)
     x = generator.uniform(-1, 1, size=256).astype(np.float32)
     y = (3 * x + 1 + generator.normal(scale=0.1, size=256)).astype(np.float32)

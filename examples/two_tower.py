@@ -38,7 +38,7 @@ class Tower(nnx.Module):
 
 
 class CommonEstimator(ec.Estimator):
-    """Any network plus any head: the subclass defines only the model_fn."""
+    """An Estimator of any network plus any head. The subclass defines only the model_fn."""
 
     def __init__(self, network, head, optimizer, **kwargs):
         def model_fn(features, labels, mode):
@@ -51,7 +51,7 @@ class CommonEstimator(ec.Estimator):
 
 
 def two_towers(features, mode):
-    """The logits: how well the vectors of a user and an item agree."""
+    """Returns the logits: how well the vectors of a user and an item agree."""
     user = ec.module(lambda rngs: Tower(16, [64, 32], rngs), name="user_tower")(features["user"])
     item = ec.module(lambda rngs: Tower(16, [64, 32], rngs), name="item_tower")(features["item"])
     scale = ec.get_variable("scale", (), nnx.initializers.constant(5.0))
@@ -59,7 +59,7 @@ def two_towers(features, mode):
 
 
 def clicks(examples, seed):
-    """Synthetic users, items and clicks."""
+    """Returns synthetic users, items and clicks."""
     generator = np.random.default_rng(seed)
     user, item = generator.normal(size=(2, examples, 16)).astype(np.float32)
     agreement = np.sum(user * item, axis=1) + generator.normal(size=examples)
@@ -67,7 +67,7 @@ def clicks(examples, seed):
 
 
 def model_fn(features, labels, mode, params):
-    """The same model without a subclass, for two_tower.toml."""
+    """Defines the same model without a subclass, for two_tower.toml."""
     return BinaryClassHead().create_estimator_spec(
         features=features,
         mode=mode,
@@ -78,13 +78,13 @@ def model_fn(features, labels, mode, params):
 
 
 def recorded_clicks(file):
-    """Clicks from an `np.save` file in the folder of this script: each row has a user, an item, and 1 for a click."""
+    """Returns clicks from an `np.save` file next to this script: each row has a user, an item, and 1 for a click."""
     rows = np.load(Path(__file__).parent / file)
     return {"user": rows[:, :16], "item": rows[:, 16:32]}, rows[:, 32:].astype(np.int32)
 
 
 def click_batches(examples, seed, batch_size, training, file=None):
-    """The clicks as an input, for two_tower.toml, either from a file or synthetic."""
+    """Returns the clicks as an input, for two_tower.toml, either from a file or synthetic."""
     return ec.inputs.numpy_input_fn(
         *(clicks(examples, seed) if file is None else recorded_clicks(file)),
         batch_size=batch_size,
@@ -95,12 +95,12 @@ def click_batches(examples, seed, batch_size, training, file=None):
 
 
 def auc_bigger(best_eval_result, current_eval_result):
-    """Whether the current model ranks better."""
+    """Returns whether the current model ranks better."""
     return best_eval_result["auc"] < current_eval_result["auc"]
 
 
 def experiment_fn(run_config, params):
-    """The model, its inputs and its plan."""
+    """Returns the Experiment: the model, its inputs and its plan."""
     estimator = CommonEstimator(
         two_towers,
         BinaryClassHead(),
