@@ -87,28 +87,33 @@ def evaluate_continuously(
     """Performs the evaluator role: waits, evaluates each new checkpoint and exports, until max_steps has been evaluated
     or training has ended earlier.
 
-    Checkpoints that are replaced by newer ones within `throttle_secs` are skipped, except the last one. With
-    `throttle_secs=0`, every checkpoint is evaluated.
+    Each spec skips the checkpoints that follow within its `throttle_secs`, except the last one. With
+    `throttle_secs=0`, it evaluates every checkpoint.
     """
     evaluations = Evaluations(estimator, specs)
     last: str | None = None
     sleep(max(spec.start_delay_secs for spec in specs))
-    throttle = max(spec.throttle_secs for spec in specs)
+    due = {spec.name: 0.0 for spec in specs}
     for path, step in new_checkpoints(
         estimator,
         stop=lambda step: max_steps is not None and step >= max_steps,
         sleep=sleep,
         ended=_TrainingEnded(estimator.model_dir),
-        every=throttle == 0,
+        every=any(spec.throttle_secs == 0 for spec in specs),
     ):
-        began = clock()
+        began = max(clock(), min(due.values()))  # a sleep may end a rounding error too early
         final = max_steps is not None and step >= max_steps
-        if not evaluations.of_checkpoint(path, final=final):
+        asking = [spec for spec in specs if final or due[spec.name] <= began]
+        if not evaluations.of_checkpoint(path, final=final, specs=asking):
             continue
         last = path
+        due |= {spec.name: began + spec.throttle_secs for spec in asking}
         if not final:
-            sleep(max(0.0, throttle - (clock() - began)))
+            sleep(max(0.0, min(due.values()) - clock()))
     if last is not None:
+        step = checkpoint_step(last)
+        skipped = [spec for spec in specs if evaluations.metrics.get(spec.name, {}).get("global_step", -1) < step]
+        evaluations.of_checkpoint(last, final=True, specs=skipped)
         evaluations.export_final(last)
     evaluations.wait()
     return evaluations

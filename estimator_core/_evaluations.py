@@ -160,10 +160,12 @@ class Evaluations:
                     self.export(spec, context, path, final=True)
         self.wait()
 
-    def of_checkpoint(self, path: str, *, final: bool) -> bool:
-        """Evaluates a checkpoint and exports it. Returns False if the run that trains has deleted it meanwhile."""
+    def of_checkpoint(self, path: str, *, final: bool, specs: Sequence[EvalSpec] | None = None) -> bool:
+        """Evaluates a checkpoint, for all specs or these, and exports it. Returns False if the run that trains has
+        deleted it meanwhile.
+        """
         try:
-            for spec in self._specs:
+            for spec in self._specs if specs is None else specs:
                 with outermost(self._estimator) as context:
                     self.evaluate_now(spec, context, path)
                     self.export(spec, context, path, final=final)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import unicodedata
 
 from estimator_core.errors import ArgumentError
 
@@ -70,7 +71,7 @@ def on_one_line(what: str, location: str) -> str:
         >>> on_one_line("model_dir", "runs/one")
         'runs/one'
     """
-    if any(ord(one) < 32 or ord(one) == 127 for one in location):
+    if any(unicodedata.category(one) in ("Cc", "Zl", "Zp") for one in location):
         raise ArgumentError(f"{what} has a line break or a control character, given: {location!r}.")
     return location
 

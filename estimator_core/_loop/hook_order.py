@@ -9,7 +9,7 @@ from typing import Any
 from estimator_core._builtin_hooks.recording import History, HistoryRecorderHook
 from estimator_core._members import PLACES
 from estimator_core._plugins import Plugins
-from estimator_core._plugins.in_use import component_of
+from estimator_core._plugins.in_use import component_of, require_components
 from estimator_core.config import RunConfig
 from estimator_core.hooks import Hook
 
@@ -37,14 +37,15 @@ def default_hooks(config: RunConfig, plugins: Plugins, history: History) -> Defa
         history: the history that is filled at the cadence of the log.
 
     Raises:
-        PluginLookupError: a named component does not exist.
-        PluginError: a component cannot be created, or is not a hook.
+        PluginLookupError: a named component does not exist, of any role.
+        PluginError: a component cannot be made, or is not a hook.
     """
 
     def made(role: str, **arguments: object) -> list[Hook]:
         hook: Hook | None = component_of(role, config.components, plugins, **arguments)
         return [] if hook is None else [hook]
 
+    require_components(config.components, plugins)
     every, save_steps = config.log_step_count_steps, config.save_summary_steps
     counter = made("step_counter", every_n_steps=every) if every else []
     summaries = made("summary_saver", save_steps=save_steps) if save_steps else []

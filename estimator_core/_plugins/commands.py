@@ -8,6 +8,7 @@ from difflib import get_close_matches
 
 from estimator_core._plugins.explain import COMMANDS, failures, known_distribution, known_names
 from estimator_core._plugins.records import Command, PluginRecord
+from estimator_core._plugins.registry import remedy
 from estimator_core._plugins.settings import PluginSettings, normalise
 from estimator_core.errors import PluginLookupError
 
@@ -62,9 +63,8 @@ class CommandTable:
         if len(found) == 1:
             return found[0][0]
         if found:
-            names = dict.fromkeys(f"'{record.owner}:{command.name}'" for command, record in found)
-            cure = f"say which: {' or '.join(names)}" if len(names) > 1 else "one entry point may declare it"
-            raise PluginLookupError(f"command {name!r} is given by several plugins; {cure}")
+            way_out = remedy(found[0][0].name, [record for _, record in found])
+            raise PluginLookupError(f"command {name!r} is given by several plugins; {way_out}")
         if distribution := known_distribution(COMMANDS, name):
             raise PluginLookupError(self._absence(name, distribution))
         close = get_close_matches(name, {*(row[0] for row in self.listed()), *others, *known_names(COMMANDS)}, n=3)

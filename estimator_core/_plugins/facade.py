@@ -387,9 +387,9 @@ class Plugins:
                 warn_of_options(self._environ, loaded.records)
                 self._candidates = candidates
                 self._registry = Registry(loaded.records)
-                for override in self._settings.policy.overrides:
+                for override, chosen in self._settings.policy.overrides.items():
                     try:
-                        self._registry.names(override.partition(".")[0])  # refuses an undefined kind
+                        self._registry.require_replaceable(override, chosen)
                     except ArgumentError as error:
                         files = ", ".join(self._settings.policy.files)
                         raise ArgumentError(f"{files} overrides {override}: {error}") from error

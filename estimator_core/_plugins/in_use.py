@@ -51,6 +51,20 @@ def plugins_in_use() -> Plugins:
     return _in_use.get() or default_plugins()
 
 
+def require_components(choices: Mapping[str, str | None], plugins: Plugins) -> None:
+    """Refuses a component that does not exist, also for a role that a run fills late, such as the check of exports.
+
+    Raises:
+        PluginLookupError: there is no such component, or there are several.
+    """
+    for role, name in choices.items():
+        try:
+            if name is not None:
+                plugins.find(ROLES[role].kind, name)
+        except PluginLookupError as error:
+            raise PluginLookupError(f"RunConfig(components={{{role!r}: {name!r}}}): {error}") from error
+
+
 def component_of(role: str, choices: Mapping[str, str | None], plugins: Plugins, **arguments: object) -> Any:
     """Creates the component of a role; None if the role stays empty.
 
@@ -70,11 +84,8 @@ def component_of(role: str, choices: Mapping[str, str | None], plugins: Plugins,
     if name is None:
         return None
     where = f"RunConfig(components={{{role!r}: {name!r}}})"
-    try:
-        make = plugins.get(known.kind, name)
-    except PluginLookupError as error:
-        raise PluginLookupError(f"{where}: {error}") from error
-    label = plugins.find(known.kind, name).describe()
+    require_components({role: name}, plugins)
+    make, label = plugins.get(known.kind, name), plugins.find(known.kind, name).describe()
     try:
         made = make(**_taken(make, arguments))
     except Exception as error:

@@ -33,6 +33,22 @@ class Registered:
         return f"{self.component.kind} {self.component.name!r} of {self.plugin.label} ({self.component.target})"
 
 
+def remedy(name: str, plugins: Iterable[PluginRecord]) -> str:
+    """What to do about a name that several plugins provide. A name cannot tell apart the entry points of one package.
+
+    Example:
+        >>> acme = PluginRecord(name="a", distribution="acme", version="1.0", status="loaded")
+        >>> remedy("cpu", [acme, replace(acme, distribution="other")])
+        "ask for 'acme:cpu' or 'other:cpu'"
+        >>> remedy("cpu", [acme, replace(acme, name="b")])
+        'one entry point of acme may declare it'
+    """
+    owners = Counter(plugin.owner for plugin in plugins)
+    if twice := [owner for owner, count in owners.items() if count > 1]:
+        return f"one entry point of {' and of '.join(twice)} may declare it"
+    return f"ask for {' or '.join(repr(f'{owner}:{name}') for owner in owners)}"
+
+
 class Registry:
     """All components of all usable plugins, by kind and name.
 
@@ -93,6 +109,29 @@ class Registry:
             f"{kind} {name!r} is given by {len(found)} plugins: {'; '.join(one.describe() for one in found)}. {cure}"
         )
 
+    def require_replaceable(self, override: str, chosen: str) -> None:
+        """Refuses an override of a component that nobody provides: its plugin would silently replace nothing.
+
+        A component of a plugin that is not in use here is unknown, so it cannot be missed.
+
+        Args:
+            override: `kind.name`.
+            chosen: the distribution that provides it instead, or `distribution:name`.
+
+        Raises:
+            ArgumentError: nobody defines the kind, or nobody provides the component.
+        """
+        from estimator_core._plugins.explain import COMMANDS, explain_absence, known_names
+
+        kind, _, name = override.partition(".")
+        known = {*self._of(kind), *known_names(kind)}
+        if kind == "command":  # most are not components; a policy writes them with underscores
+            typed = {one.name for record in self._records for one in record.commands}
+            known |= {one.replace("-", "_") for one in (*typed, *known_names(COMMANDS))}
+        in_use = {normalise(record.owner) for record in self._records}
+        if name not in known and normalise(chosen.partition(":")[0]) in in_use and all(r.usable for r in self._records):
+            raise ArgumentError(explain_absence(self.kinds[kind], name, sorted(known), self._records))
+
     def has_own(self, kind: str, name: str) -> bool:
         """Returns whether the core itself provides a component."""
         return any(one.plugin.builtin for one in self._of(kind).get(name, []))
@@ -104,10 +143,8 @@ class Registry:
             owners = self._entries[component.kind].get(component.name, [])
             others = [one.plugin for one in owners if one.plugin is not plugin]
             if others and any(one.plugin is plugin for one in owners):
-                labels = ", ".join(one.label for one in others)
-                alike = any(one.owner == plugin.owner for one in others)  # a name cannot distinguish them
-                cure = "one entry point may declare it" if alike else f"ask for '{plugin.owner}:{component.name}'"
-                lines.append(f"{component.kind} {component.name!r} is also given by {labels}; {cure}")
+                labels, way_out = ", ".join(one.label for one in others), remedy(component.name, [plugin, *others])
+                lines.append(f"{component.kind} {component.name!r} is also given by {labels}; {way_out}")
         return lines
 
     def _of(self, kind: str) -> dict[str, list[Registered]]:

@@ -122,6 +122,16 @@ def test_a_role_takes_a_qualified_name(make: Any, train_input: Any) -> None:
     assert MADE == []
 
 
+@pytest.mark.parametrize("role", ["export_check", "coordinator", "log", "summary_saver"])
+def test_a_name_that_does_not_exist_is_refused_before_training_also_where_its_role_waits(
+    make: Any, train_input: Any, role: str
+) -> None:
+    estimator = make(components={role: "acme_missing"}, log_step_count_steps=None, save_summary_steps=None)
+    with pytest.raises(PluginLookupError, match=rf"components=\{{'{role}': 'acme_missing'\}}\): there is no "):
+        estimator.train(train_input, max_steps=1)
+    assert estimator.latest_checkpoint() is None
+
+
 def test_the_order_of_the_hooks_is_that_of_the_roles(make: Any, train_input: Any) -> None:
     events: list[str] = []
 

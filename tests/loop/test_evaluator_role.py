@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 import estimator_core as ec
+from estimator_core import _continuous_eval
 from estimator_core._continuous_eval import evaluate_continuously
 from estimator_core.errors import CheckpointNotFoundError
 
@@ -44,6 +45,29 @@ def test_delay_throttle_and_the_last_step(make_estimator: Any, train_input: Any,
     assert began[0] == 100.0
     assert all(later - sooner >= 60 for sooner, later in itertools.pairwise(began))
     assert results.metrics[None]["global_step"] == 12
+
+
+@pytest.mark.parametrize("max_steps", [12, None])
+def test_each_spec_has_its_own_throttle(
+    make_estimator: Any,
+    train_input: Any,
+    eval_input: Any,
+    monkeypatch: pytest.MonkeyPatch,
+    max_steps: int | None,
+) -> None:
+    trainer = make_estimator()
+    clock = Clock({at: lambda: trainer.train(train_input, steps=3) for at in (5.0, 70.0, 130.0, 140.0)})
+    monkeypatch.setattr(_continuous_eval, "_TrainingEnded", lambda model_dir: lambda: clock.now > 150)
+    evaluator = make_estimator()
+    specs = [
+        ec.EvalSpec(eval_input, name="often", throttle_secs=0, start_delay_secs=0),
+        ec.EvalSpec(eval_input, name="seldom", throttle_secs=100, start_delay_secs=6),
+    ]
+    results = evaluate_continuously(evaluator, specs, max_steps=max_steps, sleep=clock.sleep, clock=clock)
+    assert sorted(ec.read_eval_metrics(evaluator.eval_dir("often"))) == [0, 3, 6, 9, 12]
+    # it begins at 6 with step 0, passes over what follows within 100 seconds, and ends with the last step
+    assert sorted(ec.read_eval_metrics(evaluator.eval_dir("seldom"))) == [0, 9, 12]
+    assert {each["global_step"] for each in results.metrics.values()} == {12}
 
 
 @pytest.mark.parametrize("name", ["first", "second"])

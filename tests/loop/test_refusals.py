@@ -104,6 +104,8 @@ CASES: dict[str, tuple[Callable[[SimpleNamespace], Any], str]] = {
         lambda at: ec.Estimator(model_fn, model_dir="runs/a\nb"),
         r"model_dir has a line break or a control character, given: 'runs/a\\nb'\.",
     ),
+    "model_dir with a line separator": (lambda at: ec.RunConfig("runs/a\u2028b"), r"a line break .*'runs/a\\u2028b'"),
+    "EvalSpec name with a next line": (lambda at: ec.EvalSpec(good_input, name="a\x85b"), r"a line break .*'a\\x85b'"),
     "model_dir with a code of terminals": (lambda at: ec.RunConfig("runs/\x1b[31m"), "a control character, given"),
     "model_dir of another type": (lambda at: ec.Estimator(model_fn, model_dir=3), "model_dir must be a path"),  # type: ignore[arg-type]
     "warm_start_from of another type": (

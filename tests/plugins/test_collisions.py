@@ -33,8 +33,8 @@ def test_two_entry_points_of_one_package_with_one_name(site):
         with pytest.raises(PluginLookupError) as caught:
             site.plugins().get("head", name)
         assert str(caught.value).endswith(". Entry points of one package: acme, again. One may declare it.")
-    for record in site.plugins().records():  # before, the note advised 'acme:quantile', which is refused
-        shared = "head 'quantile' is also given by acme 1.0; one entry point may declare it"
+    for record in site.plugins().records():  # the note said to ask for 'acme:quantile', which is refused
+        shared = "head 'quantile' is also given by acme 1.0; one entry point of acme may declare it"
         assert (shared in record.notes) == (record.distribution == "acme")
 
 
@@ -45,7 +45,7 @@ def test_a_plugin_cannot_knock_out_or_replace_a_built_in(site):
         plugins.find("backend", "cpu")
     assert plugins.find("backend", "estimator-core:cpu").plugin.name == "core"
     (note,) = next(record.notes for record in plugins.records() if record.name == "acme")
-    assert note == "backend 'cpu' is also given by estimator-core 0.1.0; ask for 'acme:cpu'"
+    assert note == "backend 'cpu' is also given by estimator-core 0.1.0; ask for 'acme:cpu' or 'estimator-core:cpu'"
 
 
 def test_one_name_in_two_kinds_is_no_collision(site):

@@ -182,6 +182,32 @@ def test_an_override_of_a_kind_that_nobody_defines_is_refused(site, policy):
         Plugins(autoload=False, environ={}).records()
 
 
+def test_an_override_of_a_component_that_nobody_provides_is_refused(site, policy):
+    own_kind = "" if "command" in Plugins(environ={}).kinds() else KIND
+    install(site, "acme-heads", more=COMMANDS.format(package="acme_heads") + own_kind)
+    for said, close in [
+        ('head.binary_clas = "acme-heads:binary_class"', "overrides head.binary_clas: there is no head 'binary_clas'"),
+        ('head.binary_clas = "acme-heads"', "Did you mean 'binary_class'"),
+        ('hook.step_couter = "acme-heads:binary_class"', "Did you mean 'step_counter'"),
+        ('command.score_al = "acme-heads:score_all"', "Did you mean 'score_all'"),
+    ]:
+        policy(f"[plugins.overrides]\n{said}\n")
+        with pytest.raises(ArgumentError, match=close):
+            Plugins(environ={}).records()
+    policy('[plugins.overrides]\ncommand.score_all = "acme-heads:score_all"\n')
+    assert Plugins(environ={}).commands().find("score-all").target == "acme_heads.cli"
+
+
+@pytest.mark.parametrize("said", ['[plugins]\nblock = ["acme-policies"]\n', ""])
+def test_an_override_of_what_is_not_in_use_here_is_accepted(site, policy, said):
+    install(site, "acme-heads")
+    if said:  # what a blocked package would provide is unknown
+        install(site, "acme-policies", kind="checkpoint_policy", name="nightly", more=EXPLOSIVE)
+    provider = "acme-heads:binary_class" if said else "gone-heads"
+    policy(f'{said}[plugins.overrides]\nhead.other = "{provider}"\n')
+    assert any(one.usable for one in Plugins(environ={}).records())
+
+
 def test_options_come_from_the_policy_then_the_code_then_the_environment(site, policy):
     install(site, "acme-heads")
     policy('[plugins.options.Acme_Heads]\nurl = "policy"\n')

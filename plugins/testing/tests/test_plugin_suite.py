@@ -179,9 +179,9 @@ def test_a_command_of_two_entry_points_of_one_package(tmp_path):
     (file,) = site.path.glob("acme-*.dist-info/entry_points.txt")
     file.write_text(file.read_text() + "again = acme.again\n")
     (site.path / "acme" / "again.py").write_text((site.path / "acme" / "plugin.py").read_text())
-    assert "'hi' is given by several plugins; one entry point may declare it" in site.run("hi").stderr
+    assert "'hi' is given by several plugins; one entry point of acme may declare it" in site.run("hi").stderr
     done = site.run("plugins", "doctor", "acme")
-    assert done.stdout.count("command 'hi' is also given by acme 1.0; one entry point may declare it") == 2
+    assert done.stdout.count("command 'hi' is also given by acme 1.0; one entry point of acme may declare it") == 2
 
 
 def test_the_doctor_shows_why_a_plugin_does_not_load(tmp_path):

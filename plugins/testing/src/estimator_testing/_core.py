@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from estimator_core._plugins.discovery import installed_candidates as installed_candidates
     from estimator_core._plugins.loader import HEAVY_PACKAGES as HEAVY_PACKAGES
     from estimator_core._plugins.plugin_code import import_target as import_target
+    from estimator_core._plugins.registry import remedy as remedy
     from estimator_core._plugins.settings import normalise as normalise
     from estimator_core._storage.contract import check_key as check_key
 
@@ -70,6 +71,7 @@ _HOME = {
     "is_traced": "_jax_values",
     "key_of_snapshot": "_journal.reading",
     "normalise": "_plugins.settings",
+    "remedy": "_plugins.registry",
     "seed_words": "_model.initialize",
     "step_key": "_model.initialize",
     "write_snapshot": "_journal.reading",

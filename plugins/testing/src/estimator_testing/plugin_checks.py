@@ -20,7 +20,7 @@ from estimator_core import hookspecs
 from estimator_core.cli import command_names
 from estimator_core.errors import ArgumentError, EstimatorError
 from estimator_core.plugins import PluginRecord, Plugins, default_plugins
-from estimator_testing._core import builtin_candidate, import_target, installed_candidates, normalise
+from estimator_testing._core import builtin_candidate, import_target, installed_candidates, normalise, remedy
 from estimator_testing.fake_run import FakeRun
 from estimator_testing.probe import ProbeReport, probe
 from estimator_testing.text_forms import needs_a_program
@@ -155,9 +155,8 @@ def check_names_are_free(examined: Examined) -> Iterator[str]:
             records = [one for one in default_plugins().records() if (one.owner, one.name) != own]
             others = [one for one in records if command.name in {each.name for each in one.commands}]
             labels = ", ".join(one.label for one in others) or "estimator-core"
-            alike = any(one.owner == owner for one in others)
-            cure = "one entry point may declare it" if alike else f"ask for '{owner}:{command.name}'"
-            yield f"command {command.name!r} is also given by {labels}; {cure}"
+            way_out = remedy(command.name, [examined.record, *others])
+            yield f"command {command.name!r} is also given by {labels}; {way_out}"
 
 
 def check_summaries(examined: Examined) -> Iterator[str]:
