@@ -107,7 +107,6 @@ class Programs:
                 self.model_fn(devices),
                 discovery,
                 fetches=fetches,
-                summaries=bool(config.save_summary_steps),
                 accumulate_steps=config.accumulate_steps,
                 traces=self.traces,
                 precision=config.precision,

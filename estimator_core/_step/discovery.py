@@ -142,6 +142,7 @@ def discover(
     if mode == ModeKeys.TRAIN:
         train_op, opt_state = _discover_optimizer(spec, specs, tables, scaled=scales_loss(model_fn.precision))
         decisions = decisions_of(scope, spec, train_op, (features, labels, weights))
+    metrics = train_metrics(model_fn, spec, scope) if mode == ModeKeys.TRAIN else {}
     outputs = {
         "loss": "scalar",
         **{name: output.kind for name, output in [*scope.summaries.items(), *scope.tensors.items()]},
@@ -150,8 +151,7 @@ def discover(
         outputs.update(hyperparameter_kinds(opt_state))
         if scales_loss(model_fn.precision):
             outputs[LOSS_SCALE] = "scalar"
-    if mode == ModeKeys.TRAIN:
-        outputs.update(dict.fromkeys(train_metrics(spec, scope), "metric"))
+    outputs.update(dict.fromkeys(metrics, "metric"))
     reject_tracers_in_hooks(spec)
     return Discovery(
         mode=mode,
@@ -170,9 +170,12 @@ def discover(
     )
 
 
-def train_metrics(spec: EstimatorSpec, scope: Scope) -> dict[str, Any]:
-    """Returns the metrics of a training step. A summary with the same name replaces a metric, as in TensorFlow."""
-    return {name: one for name, one in (spec.eval_metric_ops or {}).items() if name not in scope.summaries}
+def train_metrics(model_fn: BoundModelFn, spec: EstimatorSpec, scope: Scope) -> dict[str, Any]:
+    """The metrics of a training step. A summary with the same name replaces a metric, as in TensorFlow, unless nobody
+    writes it.
+    """
+    kept = {name for name, one in scope.summaries.items() if one.kind == "scalar" or model_fn.writes_summaries}
+    return {name: one for name, one in (spec.eval_metric_ops or {}).items() if name not in kept}
 
 
 def decisions_of(scope: Scope, spec: EstimatorSpec, train_op: TrainOp, batch: PyTree) -> Decisions:

@@ -43,6 +43,11 @@ class BoundModelFn:
         """The precision policy of the config."""
         return getattr(self.config, "precision", "float32")
 
+    @property
+    def writes_summaries(self) -> bool:
+        """Whether the config writes histograms, images and texts of training. Scalars are outputs anyway."""
+        return bool(getattr(self.config, "save_summary_steps", None))
+
     def spec(self, features: PyTree, labels: PyTree, mode: str) -> EstimatorSpec:
         """Calls model_fn, with a copy of params, because a model_fn may change them.
 

@@ -48,9 +48,8 @@ class TrainStep:
         model_fn: the bound model_fn.
         discovery: the discovery of the TRAIN mode.
         fetches: names of outputs that are computed but not returned by default: predictions, tensors, "gradient_norm".
-        summaries: whether histograms, images and texts are returned. Scalars are always returned.
-        accumulate_steps: the number of micro-batches into which each batch is split.
-        traces: the counter of the traces of model_fn.
+        accumulate_steps: micro-batches each batch is split into.
+        traces: counts the traces of model_fn.
         precision: the policy. "float16" scales the loss and skips steps whose gradients overflow.
         remat: the values that the backward pass recomputes. See `rematerialised`.
         placement: the mesh; None with one device.
@@ -67,7 +66,6 @@ class TrainStep:
         discovery: Discovery,
         *,
         fetches: frozenset[str],
-        summaries: bool,
         accumulate_steps: int,
         traces: Counter[str],
         precision: str = "float32",
@@ -81,7 +79,6 @@ class TrainStep:
         self._discovery = discovery
         self._train_op: TrainOp = discovery.train_op
         self._fetches = fetches
-        self._summaries = summaries
         self._accumulate_steps = accumulate_steps
         self._traces = traces
         self.texts: dict[str, str] = {}
@@ -328,13 +325,13 @@ class TrainStep:
     def _outputs(self, spec: EstimatorSpec, scope: Scope) -> Arrays:
         summaries = {name: output for name, output in scope.summaries.items() if output.kind != "text"}
         self.texts.update({name: output.value for name, output in scope.summaries.items() if output.kind == "text"})
-        outputs = {
-            name: output.value for name, output in summaries.items() if output.kind == "scalar" or self._summaries
-        }
-        outputs.update(train_metrics(spec, scope))
+        metrics, all_kinds = train_metrics(self._model_fn, spec, scope), self._model_fn.writes_summaries
+        outputs = {name: output.value for name, output in summaries.items() if output.kind == "scalar" or all_kinds}
+        outputs.update(metrics)
         predictions = spec.predictions if isinstance(spec.predictions, Mapping) else {"predictions": spec.predictions}
         tensors = {name: output.value for name, output in scope.tensors.items()}
-        wanted = {**predictions, **tensors, **{name: output.value for name, output in summaries.items()}}
+        shown = {name: output.value for name, output in summaries.items() if name not in metrics}
+        wanted = {**predictions, **tensors, **shown}
         outputs.update({name: value for name, value in wanted.items() if name in self._fetches and value is not None})
         outputs.update({name: value for name, value in tensors.items() if jnp.shape(value) == ()})
         return outputs

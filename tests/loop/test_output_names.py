@@ -288,3 +288,25 @@ def test_a_summary_of_training_is_not_replaced_by_a_metric_of_its_name(make_esti
     estimator.train(full_batches, steps=2, hooks=[look])
     assert (look.kind, look.shown) == (kind, 7.0)
     assert estimator.evaluate(full_batches)["accuracy"] == 3.0
+
+
+@pytest.mark.parametrize("kind", ["histogram", "text"])
+def test_a_summary_that_nobody_writes_does_not_hide_a_metric_of_its_name(make_estimator: Any, kind: str) -> None:
+    class Look(ec.Hook):
+        def after_create(self, run: Any) -> None:
+            self.kind = run.output_kinds["accuracy"]
+            run.fetch("accuracy")
+
+        def after_step(self, run: Any, step: int, out: Any) -> None:
+            self.shown = np.asarray(out["accuracy"]).tolist()
+
+    def model_fn(features: Any, labels: Any, mode: str, params: Any) -> ec.EstimatorSpec:
+        loss = (features["x"] @ ec.get_variable("w", (3,))).mean()
+        getattr(ec.summary, kind)("accuracy", "seven" if kind == "text" else loss * 0 + 7.0)
+        metrics = {"accuracy": ec.metrics.mean(loss * 0 + 3.0)}
+        return ec.EstimatorSpec(mode, loss=loss, train_op=optax.sgd(0.1), eval_metric_ops=metrics)
+
+    look, estimator = Look(), make_estimator(model_fn, save_summary_steps=None, log_step_count_steps=1)
+    estimator.train(full_batches, steps=2, hooks=[look])
+    assert (look.kind, look.shown) == ("metric", 3.0)
+    assert [row["accuracy"] for row in estimator.history.train] == [3.0, 3.0]

@@ -30,12 +30,12 @@ BUDGETS = {
     "_export": 665,  # words of host transforms, formats that take one export, URLs, complex outputs, wrong shapes told
     "_inputs": 1678,  # global batches, the contract with the data, byte order, masks, exact columns, wide numbers
     "_journal": 806,  # a store that never answers, the ends of killed calls, their evaluations, many calls in one place
-    "_loop": 4677,  # other threads, killed and damaged ends, hooks of the chief, a rehearsal, calm batches, ended parts
+    "_loop": 4676,  # other threads, killed and damaged ends, hooks of the chief, a rehearsal, calm batches, ended parts
     "_metrics": 458,  # totals that are summed and merged side by side, and traced once; which way a metric is good
     "_model": 1248,  # programs that Estimators, variables and tables share, slots without one, two adapters of a module
     "_packs": 635,
     "_plugins": 1769,  # identity by distribution, code named and locked, policies, faults told, locks, empty overrides
-    "_step": 1579,  # ids of any dtype, names of programs, joined columns, tables in forms, notes, optimizers by row
+    "_step": 1581,  # hidden metrics, ids of any dtype, names of programs, joined columns, tables in forms, optimizers
     "_storage": 356,  # file:// in all its forms, files at URLs, for plugins, included
     "_summaries": 326,  # the lock of an event file included
     "flat": 2880,  # trace states, one variable, dead calls, hooks, what evaluators publish, faults, rows, throttles
