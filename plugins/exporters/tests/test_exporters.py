@@ -403,7 +403,8 @@ def exported_already(export_path, checkpoint, **manifest):
     sha256 = hashlib.sha256(b"sealed").hexdigest()
     export = export_path / "1700000000"
     export.mkdir(parents=True)
-    facts = {"format": "stablehlo", "provenance": {"checkpoint_sha256": sha256}, **manifest}
+    provenance = {"checkpoint_sha256": sha256, "client_transforms": 0} | manifest.pop("provenance", {})
+    facts = {"format": "stablehlo", "provenance": provenance, **manifest}
     (export / "manifest.json").write_text(json.dumps(facts))
     return export
 
@@ -496,8 +497,8 @@ def test_a_finished_run_is_exported_again_for_other_transforms_of_the_receiver(t
     """Examples are transforms that parse tf.Examples, which always have the same name."""
     base, checkpoint, column = tmp_path / "export" / "final", tmp_path / "checkpoints" / "10", Feature((None, 2))
     both = {"v": column, "w": column}
-    index = {"transforms/input/transforms.json": "checksum"}
-    export = exported_already(base, checkpoint, receiver=described(both), files=index)
+    made_with = {"receiver": described(both), "provenance": {"client_transforms": 1}}
+    export = exported_already(base, checkpoint, **made_with)
 
     def taken_over(**names):
         def receiver_fn():
@@ -513,17 +514,39 @@ def test_a_finished_run_is_exported_again_for_other_transforms_of_the_receiver(t
     assert not taken_over(v="y", w="x")
 
 
-def test_a_finished_run_is_exported_again_for_the_first_transforms_of_the_receiver(tmp_path):
+@pytest.mark.parametrize("count", [0, 1, 2])
+def test_a_finished_run_is_exported_again_where_its_receiver_has_more_or_fewer_transforms(tmp_path, count):
+    """A receiver without transforms has a beginning of any. Those of the Estimator follow."""
     base, checkpoint, column = tmp_path / "export" / "final", tmp_path / "checkpoints" / "10", Feature((None, 2))
-    export = exported_already(base, checkpoint, receiver=described({"x": column}), files={"card.md": "checksum"})
+    export = exported_already(
+        base, checkpoint, receiver=described({"x": column}), provenance={"client_transforms": count}
+    )
+    save_transforms([Rename({"x": "x"})] * 3, export / "transforms" / "input")
 
-    def taken_over(*transforms):
-        receiver = ServingInputReceiver({"x": column}, {"x": column}, transforms=transforms)
+    def taken_over(transforms):
+        receiver = ServingInputReceiver({"x": column}, {"x": column}, transforms=[Rename({"x": "x"})] * transforms)
         call = FakeExporting(tmp_path), str(base), str(checkpoint), {"global_step": 10}, True
         return FinalExporter("final", lambda: receiver).export(*call) == str(export)
 
-    assert taken_over()
-    assert not taken_over(Rename({"x": "x"}))
+    taken = [taken_over(count)]  # another export is newer
+    assert (taken, taken_over((count + 1) % 3)) == ([True], False)
+
+
+def test_a_finished_run_is_exported_again_where_two_features_change_their_names(tmp_path):
+    base, checkpoint = tmp_path / "export" / "final", tmp_path / "checkpoints" / "10"
+    one, other = Feature((None, 2)), Feature((None, 2))
+    sent = {"v": one, "w": other}
+    made_with = {"receiver": described(sent), "provenance": {"client_transforms": 1}}
+    export = exported_already(base, checkpoint, **made_with)
+    save_transforms([Rename({"v": "x", "w": "y"})], export / "transforms" / "input")
+
+    def taken_over(**features):
+        call = FakeExporting(tmp_path), str(base), str(checkpoint), {"global_step": 10}, True
+        exporter = FinalExporter("final", lambda: ServingInputReceiver(features, sent))
+        return exporter.export(*call) == str(export)
+
+    assert taken_over(x=one, y=other)
+    assert not taken_over(x=other, y=one)
 
 
 def test_a_receiver_that_fits_what_training_saw_is_not_exported_again(tmp_path):
@@ -532,8 +555,7 @@ def test_a_receiver_that_fits_what_training_saw_is_not_exported_again(tmp_path):
             return ServingInputReceiver({"x": Feature((None, places["x"]))})
 
     base, checkpoint = tmp_path / "export" / "final", tmp_path / "checkpoints" / "10"
-    sealed = {"checkpoint_sha256": hashlib.sha256(b"sealed").hexdigest()}
-    facts = {"provenance": {**sealed, "training_saw": {"x": {"places": 3, "dtype": "float32"}}}}
+    facts = {"provenance": {"training_saw": {"x": {"places": 3, "dtype": "float32"}}}}
     export = exported_already(base, checkpoint, receiver=described({"x": Feature((None, 3))}), **facts)
     call = FakeExporting(tmp_path), str(base), str(checkpoint), {"global_step": 10}, True
     assert FinalExporter("final", lambda: Fits({"x": Feature((None, 1))})).export(*call) == str(export)

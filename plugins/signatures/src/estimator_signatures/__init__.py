@@ -14,7 +14,7 @@ _HOME = {
     "RawSignature": "raw_signature",
     "SupervisedInputReceiver": "supervised",
     "build_supervised_input_receiver_fn_from_input_fn": "supervised",
-    "load": "loading",
+    "client_transforms": "receiving",
     "make_request": "request",
     "write_export": "writing",
 }

@@ -61,7 +61,19 @@ def entering(
 
 
 def client_transforms(serving: ServingInputReceiver) -> Sequence[HostTransform]:
-    """Returns the transforms from client requests to features: those of the receiver, or a renaming."""
+    """The transforms from what a client sends to the features: the receiver's own, or new names.
+
+    Args:
+        serving: the receiver.
+
+    Raises:
+        ExportError: it has no transforms, and the features cannot be made from what it receives.
+
+    Example:
+        >>> column = Feature((None, 2))
+        >>> [one.config() for one in client_transforms(ServingInputReceiver({"x": column}, {"sent": column}))]
+        [{'names': {'sent': 'x'}}]
+    """
     return serving.transforms or renaming(serving.receiver_tensors, serving.features)
 
 

@@ -51,17 +51,18 @@ def make_request(
             features, labels = entering(receiver, host_transforms, label_transforms)
             modes[mode] = mode_signatures(current, mode, receiver, features, labels)
     serving = received.get(ModeKeys.PREDICT)
+    of_client = () if serving is None else client_transforms(serving)
     fixed = [found.fixed_batch_sizes for found in modes.values() if found.fixed_batch_sizes is not None]
     request = ExportRequest(
         signatures={name: spec for found in modes.values() for name, spec in found.signatures.items()},
         variables={name: current.values(value) for name, value in {**current.variables, **current.model_state}.items()},
         assets=assets,
-        input_transforms=() if serving is None else (*client_transforms(serving), *host_transforms),
+        input_transforms=() if serving is None else (*of_client, *host_transforms),
         output_transforms=() if serving is None else modes[ModeKeys.PREDICT].prediction_transforms,
         receiver={} if serving is None else {str(name): feature for name, feature in serving.receiver_tensors.items()},
         fixed_batch_sizes=fixed[0] if fixed else None,
         global_step=current.step,
-        provenance=provenance,
+        provenance={**provenance, "client_transforms": len(of_client)},  # those of the Estimator follow
     )
     with current.on_device():
         check_request(request, chosen)

@@ -10,11 +10,12 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Protocol
 
-from estimator_core.errors import ArgumentError, ArgumentTypeError
-from estimator_core.export import FitsTraining, collect_garbage, latest_export
+from estimator_core.errors import ArgumentError, ArgumentTypeError, ExportError
+from estimator_core.export import FitsTraining, ServingInputReceiver, collect_garbage, latest_export
 from estimator_core.inputs import INDEX
 from estimator_exporters.bundle.manifest import checksum
 from estimator_exporters.bundle.write import BEFORE, described
+from estimator_signatures import client_transforms
 
 _log = logging.getLogger("estimator_exporters")
 
@@ -155,20 +156,21 @@ def made_from(
         if isinstance(receiver, FitsTraining):
             saw = manifest["provenance"].get("training_saw") or {}
             receiver = receiver.fitted({name: facts["places"] for name, facts in saw.items()})
-        received = getattr(receiver, "receiver_tensors", None) or {}  # an export refuses invalid receivers
+        known = isinstance(receiver, ServingInputReceiver)  # an export refuses anything else
+        received = receiver.receiver_tensors if known else {}
         if manifest.get("receiver", {}) != described({str(name): one for name, one in received.items()}):
             return None
         index = Path(newest, BEFORE, INDEX)
-        transforms = [_described(one) for one in getattr(receiver, "transforms", ())]
-        if index.is_file() and transforms != _transforms_of(index)[: len(transforms)]:
+        transforms = [_described(one) for one in (client_transforms(receiver) if known else ())]
+        if len(transforms) != manifest["provenance"]["client_transforms"]:
             return None
-        if transforms and f"{BEFORE}/{INDEX}" not in manifest["files"]:  # it has no transforms
+        if index.is_file() and transforms != _transforms_of(index)[: len(transforms)]:
             return None
         held = {name: digest for name, digest in manifest.get("files", {}).items() if name.startswith("assets/")}
         added = {
             Path("assets", name).as_posix(): checksum(Path(os.path.expanduser(path))) for name, path in assets.items()
         }
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, ExportError):
         return None
     return newest if held == added else None
 
