@@ -134,6 +134,28 @@ def test_a_missing_number_of_buckets_is_replaced_or_refused_wherever_they_are_re
             of_buckets(reader, "mean")
 
 
+@pytest.mark.parametrize("missing", ["mean", "median", "indicator", 30.0])
+@pytest.mark.parametrize("reader", ["crossed", "weighted"])
+def test_a_column_beside_buckets_on_the_host_has_its_own_replacement_of_missing_numbers(reader, missing):
+    """Buckets on the host cannot have a learned one, and both had to be the same."""
+
+    def trained(ages, host_missing):
+        buckets = tab.bucketized_column(tab.numeric_column("age", missing=host_missing), [15.0, 25.0, 45.0])
+        columns = [tab.numeric_column("age", missing=missing), READERS[reader](buckets)]
+        estimator = tab.DNNRegressor([3], columns, config=ec.RunConfig(tf_random_seed=1))
+        estimator.train(numpy_input_fn(rows_of(ages), LABELS, 3, shuffle=False))
+        assert estimator.evaluate(numpy_input_fn(rows_of(ages), LABELS, 3, shuffle=False))["loss"] >= 0
+        return estimator
+
+    whole = np.nan_to_num(AGES, nan=20.0)
+    trained(whole, None)
+    trained(AGES, 20.0)
+    with pytest.raises(InputError, match=r"'age' holds nan in row 1: it is missing, and 'age_bucketized' is crossed"):
+        trained(AGES, None)
+    with pytest.raises(InputError, match=r"'age' holds nan in row 1"):
+        next(iter(trained(whole, None).predict(numpy_input_fn(rows_of(AGES), batch_size=3, shuffle=False))))
+
+
 @pytest.mark.plugins
 @pytest.mark.parametrize("crossed", [True, False])
 def test_objects_that_are_integers_stay_integers_where_a_column_of_categories_reads_them_too(tmp_path, crossed):

@@ -13,6 +13,7 @@ import numpy as np
 from estimator_canned_tabular.columns.checks import check_key, check_shape
 from estimator_canned_tabular.columns.contract import HostIds
 from estimator_canned_tabular.columns.dtypes import FLOAT32, STRING, dtype_name
+from estimator_canned_tabular.errors import FeatureColumnError
 from estimator_canned_tabular.host.number_rule import LEARNED
 from estimator_canned_tabular.host.values import numbers_of
 from estimator_core.errors import ArgumentError, ArgumentTypeError
@@ -153,10 +154,19 @@ class BucketizedColumn:
         return self.source_column.parse_example_spec
 
     def host_ids(self, batch: Mapping[str, np.ndarray]) -> HostIds:
-        """Returns the buckets, computed on the host, for crosses and weights. Elsewhere the device computes them."""
+        """Buckets on the host, for crosses and weights; otherwise the device computes them.
+
+        Raises:
+            FeatureColumnError: a number is missing, and nothing replaces it. Another column may accept it.
+        """
         numbers = numbers_of(batch, self.source_column.key, self.name, self.source_column.places)
         if isinstance(self.source_column.missing, float):
             numbers = np.nan_to_num(numbers, nan=self.source_column.missing)
+        elif (gone := np.isnan(numbers).any(axis=1)).any():
+            raise FeatureColumnError(
+                f"Feature {self.key!r} holds nan in row {int(np.argmax(gone))}: it is missing, and {self.name!r} is "
+                f"crossed or weighted. Give numeric_column({self.key!r}) of these buckets a number as missing."
+            )
         buckets = np.searchsorted(np.asarray(self.boundaries, np.float32), numbers, side="right")
         offsets = np.arange(self.source_column.places) * (len(self.boundaries) + 1)
         ids = buckets + offsets

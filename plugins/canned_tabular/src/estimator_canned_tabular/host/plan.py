@@ -57,7 +57,7 @@ class FeaturePlan:
         for column in every:
             if not isinstance(column, FeatureColumn):
                 raise ArgumentError(f"Items of feature_columns must be feature columns. Given: {column!r}.")
-            part = column.categorical_column if isinstance(column, (IndicatorColumn, EmbeddingColumn)) else column
+            part = _part(column)
             if isinstance(part, BucketizedColumn):
                 kept.add(part.source_column.key)
             elif isinstance(part, NumericColumn):
@@ -72,12 +72,15 @@ class FeaturePlan:
         """Returns the rules of numeric columns for their features."""
         rules: dict[str, NumberRule] = {}
         words = {key for column in self.columns for key in _words_in(column)}
-        for source in (source for column in self.columns for source in _numbers_in(column)):
+        # Buckets on the host replace or refuse missing numbers themselves, so what the device reads decides.
+        columns = sorted(self.columns, key=lambda column: _part(column) in self.outputs)
+        for column, source in ((column, source) for column in columns for source in _numbers_in(column)):
             rule = NumberRule(key=source.key, width=source.places, missing=source.missing, whole=source.key in words)
-            if rules.setdefault(source.key, rule) != rule:
+            known = rules.setdefault(source.key, rule)
+            if known != rule and (_part(column) not in self.outputs or known.width != rule.width):
                 raise ArgumentError(
-                    f"Columns of the feature {source.key!r} differ in missing or shape: {rules[source.key].missing!r} "
-                    f"and {rule.missing!r}. Give them the same."
+                    f"Columns of the feature {source.key!r} differ in missing or shape: {known.missing!r} and "
+                    f"{rule.missing!r}, {known.width} and {rule.width} numbers. Give them the same."
                 )
         return rules
 
@@ -141,6 +144,11 @@ def fill_name(key: str) -> str:
 
 
 _MADE = ("ids", "weights", "numbers", "lengths")  # the parts of the output of a host part
+
+
+def _part(column: Any) -> Any:
+    """The column itself, or the categories that it embeds or indicates."""
+    return column.categorical_column if isinstance(column, (IndicatorColumn, EmbeddingColumn)) else column
 
 
 def _numbers_in(column: Any) -> Iterator[NumericColumn]:
