@@ -73,8 +73,8 @@ class FeaturePlan:
         rules: dict[str, NumberRule] = {}
         words = {key for column in self.columns for key in _words_in(column)}
         # Buckets on the host replace or refuse missing numbers themselves, so what the device reads decides.
-        columns = sorted(self.columns, key=lambda column: _part(column) in self.outputs)
-        for column, source in ((column, source) for column in columns for source in _numbers_in(column)):
+        columns = sorted(self.columns, key=lambda one: _part(one) in self.outputs)
+        for column, source in ((one, source) for one in columns for source in _numbers_in(one)):
             rule = NumberRule(key=source.key, width=source.places, missing=source.missing, whole=source.key in words)
             known = rules.setdefault(source.key, rule)
             if known != rule and (_part(column) not in self.outputs or known.width != rule.width):

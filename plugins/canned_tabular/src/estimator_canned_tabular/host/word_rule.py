@@ -23,10 +23,11 @@ class WordRule:
     """Accepts texts or integers. None, NaN and the empty text are missing values.
 
     Attributes:
-        key: the name of the feature.
-        texts, integers: whether the column accepts them.
-        spelling: the rule of dates or truth values, if the texts must be such. Other objects of that kind are accepted,
-            too.
+        key: the feature.
+        texts, integers: which of them the column takes.
+        spelling: of dates or truth values, if the texts must be such; other objects of the kind are then taken too.
+        weighs: whether the feature is also the weight of an example. Weights in objects become floats, which the column
+            does not take, so objects that are integers become integers first.
 
     Example:
         >>> WordRule(key="city", texts=True, integers=False).fault(np.array(["Rome", 3.5, None], object), None).row
@@ -37,6 +38,7 @@ class WordRule:
     texts: bool
     integers: bool
     spelling: Spelling | None = None
+    weighs: bool = False
     learns: bool = False
 
     def part(self, array: Array) -> Array:
@@ -64,8 +66,11 @@ class WordRule:
         return self._refused(0, array.reshape(-1)[0])
 
     def convert(self, array: Array, known: Any) -> Array:
-        """Returns the array unchanged."""
-        return array
+        """The array; integers of objects as integers, if they are weights too."""
+        if not (self.weighs and array.dtype.kind == "O"):
+            return array
+        plain = np.array(array.tolist())
+        return plain if plain.dtype.kind in "iu" else array
 
     def _spelled(self, array: Array, spelling: Spelling) -> Fault | None:
         for place, value in enumerate(spelling.texts(array).reshape(-1).tolist()):

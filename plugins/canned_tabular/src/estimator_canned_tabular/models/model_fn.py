@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from typing import Any
 
 import estimator_core as ec
@@ -45,8 +46,10 @@ def head_model_fn(
 
 
 def contract_of(head: Any, plan: FeaturePlan) -> HeadContract:
-    """Returns the contract of the data for the head and the columns."""
-    return HeadContract(head, {**plan.rules(), **plan.word_rules()}, lambda known: plan.checks())
+    """What the head and the columns ask of the data."""
+    weights: Mapping[str, Any] = getattr(head, "weight_rules", dict)()
+    words = {key: replace(rule, weighs=key in weights) for key, rule in plan.word_rules().items()}
+    return HeadContract(head, {**plan.rules(), **words}, lambda known: plan.checks())
 
 
 def with_host_parts(model_fn: ModelFn, plan: FeaturePlan, contract: HeadContract) -> ModelFn:
