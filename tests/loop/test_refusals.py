@@ -1,4 +1,4 @@
-"""Tests of bad input: it is refused with its cause and its fix, and every byte of model_dir stays the same."""
+"""Bad input is refused with its cause and what to do, and model_dir stays byte for byte as it was."""
 
 from __future__ import annotations
 

@@ -29,6 +29,7 @@ _PHRASES: dict[str, str] = {
     r"\b(?:makes?|made) known\b": "registers, announces",
     r"\b(?:lets|let) (?:itself|themselves)\b": "can be",
     r"\bas good as\b": "almost",
+    r"\b(?:the|its|their|and) cures?\b": "what to do, the correction",
     r"\bof (?:its|their) own accord\b": "automatically",
     r"\bnot any(?:more| more)\b": "no longer",
     r"\bin (?:the )?one go\b": "at once",

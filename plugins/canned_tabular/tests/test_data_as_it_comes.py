@@ -1,7 +1,4 @@
-"""Tests of labels and numbers as people have them.
-
-They are converted where that is safe. Otherwise they are refused with row, value and advice.
-"""
+"""Labels and numbers as people have them: converted where that is safe, else refused with row, value and remedy."""
 
 import numpy as np
 import pytest

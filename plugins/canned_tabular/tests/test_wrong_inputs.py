@@ -1,4 +1,4 @@
-"""Sixty wrong inputs are refused with feature, row, value and advice. Nothing is trained, and nothing is written.
+"""Sixty wrong inputs: each is refused with feature, row, value and what to do; nothing is trained, nothing written.
 
 `UPDATE=1` writes docs/wrong_inputs.md from the messages. Otherwise the page is compared with them.
 """

@@ -1,5 +1,6 @@
 """The same rows make the same batches, in every kind of file."""
 
+import datetime
 import hashlib
 from pathlib import Path
 from typing import Any
@@ -118,3 +119,35 @@ def test_large_whole_numbers_are_rounded_alike(tmp_path: Path) -> None:
     (of_csv,) = csv_input_fn(tmp_path / "rows.csv", 4, shuffle=False, column_types=types)()
     (of_parquet,) = parquet_input_fn(tmp_path / "rows.parquet", 4, shuffle=False, column_types=types)()
     assert of_csv["n"].tolist() == of_parquet["n"].tolist() == np.array(numbers, np.float32).tolist()
+
+
+@pytest.mark.parametrize("unit", ["s", "ms", "us", "ns"])
+def test_times_are_the_same_words_in_csv_and_parquet(tmp_path: Path, unit: str) -> None:
+    """The unit of a Parquet file added zeros, so the words had other hashes."""
+    of_day = [datetime.time(9, 30), datetime.time(23, 59, 59)]
+    stamps = [datetime.datetime.fromisoformat(text) for text in ("2024-01-31 09:30:00", "2024-02-01 10:00:05")]
+    clock = pyarrow.time32(unit) if unit in ("s", "ms") else pyarrow.time64(unit)
+    table = pyarrow.table(
+        {
+            "clock": pyarrow.array([*of_day, None], clock),
+            "stamp": pyarrow.array([*stamps, None], pyarrow.timestamp(unit)),
+            "zoned": pyarrow.array([*stamps, None], pyarrow.timestamp(unit, "UTC")),
+            "end": pyarrow.array([1, 2, 3]),
+        }
+    )
+    pyarrow.parquet.write_table(table, tmp_path / "times.parquet", coerce_timestamps=None)
+    rows = [f"{time},{stamp},{stamp}Z,{at}" for at, (time, stamp) in enumerate(zip(of_day, stamps, strict=True), 1)]
+    (tmp_path / "times.csv").write_text("\n".join(["clock,stamp,zoned,end", *rows, ",,,3", ""]))
+    options: dict[str, Any] = {"batch_size": 3, "num_epochs": 1, "shuffle": False}
+    (of_csv,) = csv_input_fn(str(tmp_path / "times.csv"), **options)()
+    (of_parquet,) = parquet_input_fn(str(tmp_path / "times.parquet"), **options)()
+    assert {name: array.tolist() for name, array in of_parquet.items()} == {
+        name: array.tolist() for name, array in of_csv.items()
+    }
+
+
+def test_a_fraction_of_a_second_stays_in_the_words_of_a_time(tmp_path: Path) -> None:
+    times = pyarrow.array([datetime.time(9, 30, 0, 500000), datetime.time(9, 30, 10)], pyarrow.time64("us"))
+    pyarrow.parquet.write_table(pyarrow.table({"clock": times}), tmp_path / "times.parquet")
+    (batch,) = parquet_input_fn(str(tmp_path / "times.parquet"), batch_size=2, num_epochs=1, shuffle=False)()
+    assert batch["clock"].tolist() == [b"09:30:00.500000", b"09:30:10"]

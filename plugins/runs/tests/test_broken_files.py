@@ -1,4 +1,4 @@
-"""Tests of broken configuration files: each is refused with file, line, key and fix."""
+"""Broken configuration files: each is refused with file, line, key and what to do."""
 
 import json
 

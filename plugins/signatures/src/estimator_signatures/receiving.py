@@ -93,10 +93,16 @@ def renaming(received: Mapping[Any, Feature], features: Mapping[Any, Feature]) -
                 "under its new name, or transforms that make it."
             )
         old = name if name in same else same[0]  # one Feature object may describe several
-        if str(old) in names or (old != name and len(same) > 1):
+        if str(old) in names:
             raise ExportError(
-                f"Feature {name!r} and the receiver_tensors {sorted(map(str, same))} are one Feature object, with "
-                "several on one side. Give each receiver tensor and its feature an object of their own, or transforms."
+                f"Features {names[str(old)]!r} and {str(name)!r} would both be made from the receiver tensor {old!r}. "
+                "Give each feature a receiver tensor with the same Feature object, or transforms that make it."
+            )
+        if old != name and len(same) > 1:
+            raise ExportError(
+                f"Feature {name!r} and the receiver_tensors {sorted(map(str, same))} are one Feature object, so it is "
+                "open which of them it is. Give each receiver tensor and its feature an object of their own, or "
+                "transforms."
             )
         names[str(old)] = str(name)
     return (Rename(names),) if any(old != new for old, new in names.items()) else ()

@@ -23,8 +23,8 @@ class Finding:
 
     Attributes:
         check: the name of the check.
-        fault: whether a repair is needed.
-        text: the finding, and the repair of a fault.
+        fault: whether it needs a repair.
+        text: the finding, and for a fault what to do.
     """
 
     check: str

@@ -131,7 +131,7 @@ def check_no_missing_bucket(column: Any, where: str) -> None:
     """Refuses a bucket of missing values where examples without a value have no place.
 
     Raises:
-        ArgumentError: the column has such a bucket. The message names the column and the fix.
+        ArgumentError: naming the column and what to do.
     """
     if getattr(column, "missing_bucket", False):
         raise ArgumentError(
@@ -144,7 +144,7 @@ def check_on_host(column: Any, where: str) -> None:
     """Refuses a part of a column whose ids would differ between the host and the device.
 
     Raises:
-        ArgumentError: the ids would differ. The message names the column and the fix.
+        ArgumentError: naming the column and what to do.
     """
     check_no_missing_bucket(column, where)
     source = getattr(column, "source_column", None)

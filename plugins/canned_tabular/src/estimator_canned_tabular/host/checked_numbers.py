@@ -45,7 +45,7 @@ class CheckedNumbers:
         """Returns the checked batch.
 
         Raises:
-            FeatureColumnError: a value is refused. The message names feature, row, value and fix.
+            FeatureColumnError: naming feature, row, value and what to do.
         """
         result = dict(batch)
         for key, rule in self._rules.items():

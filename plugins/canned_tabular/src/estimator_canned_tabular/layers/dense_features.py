@@ -84,8 +84,7 @@ def check_dense(columns: Sequence[Any], what: str) -> None:
     """Refuses columns that are not dense, before any tracing.
 
     Raises:
-        ArgumentError: there are no columns, two have one name, or one is not dense. The message names the column and
-            the fix.
+        ArgumentError: naming the column and what to do.
     """
     if not columns:
         raise ArgumentError(f"{what} must not be empty.")

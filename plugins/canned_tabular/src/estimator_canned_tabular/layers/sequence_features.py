@@ -83,8 +83,7 @@ def check_sequences(columns: Sequence[Any]) -> None:
     """Refuses columns that are not sequences, before any tracing.
 
     Raises:
-        ArgumentError: there are no columns, two have one name, or one is not a sequence. The message names column and
-            fix.
+        ArgumentError: naming the column and what to do.
     """
     if not columns:
         raise ArgumentError("sequence_feature_columns must not be empty.")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -25,6 +25,7 @@ def to_column(array: Any, kind: ColumnType) -> tuple[Column, np.ndarray | None]:
         pyarrow.ArrowInvalid: the array cannot be cast.
     """
     import pyarrow as pa
+    import pyarrow.compute as pc
 
     if isinstance(array, pa.ChunkedArray):
         array = _in_one_piece(array)
@@ -33,9 +34,12 @@ def to_column(array: Any, kind: ColumnType) -> tuple[Column, np.ndarray | None]:
         return _of_one_size(array, kind)
     if array.type != wanted and not _is_text(array.type, kind):
         if pa.types.is_decimal(array.type) and kind.dtype == np.float32:
-            array = array.cast(pa.float64())  # a direct cast to float32 does not round to the nearest number
-        exact = kind.dtype == STRING or kind.dtype.kind != "f"  # large integers are rounded, as in text
+            array = array.cast(pa.float64())  # Arrow's cast to float32 is another number than the nearest
+        exact = kind.dtype == STRING or kind.dtype.kind != "f"  # large whole numbers are rounded, as those of text are
+        timed = pa.types.is_time(array.type) or pa.types.is_timestamp(array.type)
         array = array.cast(wanted, safe=exact)
+        if timed and kind.dtype == STRING:  # the unit of the file adds zeros, which a CSV file of the times lacks
+            array = cast("Any", pc).replace_substring_regex(array, r"\.0+(Z?)$", r"\1")
     return _listed(array, kind) if kind.listed else _flat(array, kind)
 
 

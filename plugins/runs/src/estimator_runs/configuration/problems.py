@@ -1,4 +1,4 @@
-"""The faults of a configuration, each with its place and its fix."""
+"""The faults of a configuration, each with its place and what to do."""
 
 from __future__ import annotations
 
