@@ -125,6 +125,11 @@ def work_epoch(name: str) -> int | None:
     return int(match["epoch"]) if match else 0
 
 
+def model_dir_of(path: Path) -> Path:
+    """The model_dir of its directory `checkpoints`. A model_dir may have that name, too."""
+    return path.parent if path.name == CHECKPOINTS_DIR and not checkpoints_dir(path).is_dir() else path
+
+
 def is_step(name: str) -> bool:
     """Returns whether a name is that of a checkpoint."""
     return name.isascii() and name.isdigit() and str(int(name)) == name
@@ -332,7 +337,7 @@ def resolve_checkpoint(path: str | os.PathLike[str], plugins: Plugins | None = N
     path = fetched(path, plugins=plugins)
     if (path / MANIFEST_FILE).exists():
         return path
-    newest = latest_checkpoint(path.parent if path.name == CHECKPOINTS_DIR else path)
+    newest = latest_checkpoint(model_dir_of(path))
     if newest is not None:
         return Path(newest)
     exports = _exports_in(path)

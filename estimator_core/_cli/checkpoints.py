@@ -15,6 +15,7 @@ from estimator_core._checkpoint.catalog import (
     all_checkpoints,
     fetched,
     listed,
+    model_dir_of,
     resolve_checkpoint,
     unnamed,
 )
@@ -163,8 +164,8 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _listed(directory: Path) -> Sequence[tuple[Path, Manifest | CheckpointError]]:
-    """Returns the recorded checkpoints, then existing directories that do not count."""
-    model_dir = directory.parent if directory.name == CHECKPOINTS_DIR else directory
+    """The recorded checkpoints, then existing directories that do not count."""
+    model_dir = model_dir_of(directory)
     found: list[tuple[Path, Manifest | CheckpointError]] = []
     for one in listed(model_dir):
         if one.problem:

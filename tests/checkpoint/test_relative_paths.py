@@ -58,3 +58,15 @@ def test_a_name_that_begins_with_a_tilde_is_a_name(tmp_path, monkeypatch, small_
         store.save(3, small_items(3)).wait()
     assert_same(read_checkpoint("~run"), small_items(3))
     assert ec.latest_checkpoint("~run") == "~run/checkpoints/3"
+
+
+def test_a_model_dir_may_be_called_checkpoints(tmp_path, small_items, assert_same, capsys):
+    """Its checkpoints were looked for in the directory above."""
+    for named in (tmp_path / "checkpoints", tmp_path / "run"):
+        with CheckpointStore(named) as store:
+            store.save(3, small_items(3)).wait()
+        assert_same(read_checkpoint(named), small_items(3))
+        assert_same(read_checkpoint(named / "checkpoints"), small_items(3))
+        for where in (named, named / "checkpoints"):
+            assert main(["checkpoints", str(where)]) == 0
+            assert f"{named}/checkpoints/3" in capsys.readouterr().out

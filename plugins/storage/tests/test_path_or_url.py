@@ -110,6 +110,16 @@ def test_a_directory_that_was_copied_to_a_bucket(journal: bool, written: Path, t
 
 
 @pytest.mark.plugins
+@pytest.mark.parametrize("name", ["checkpoints/5", "checkpoints/checkpoints"])
+@EVERY_DOOR
+def test_a_model_dir_may_have_the_name_of_a_checkpoint(door: str, name: str, tmp_path: Path) -> None:
+    """Such as `s3://bucket/checkpoints`. It was looked for in the journal of the directory above."""
+    url = f"file://{tmp_path}/{name}"
+    runs.estimator(url).train(runs.batches, max_steps=2)
+    assert DOORS[door](url, tmp_path) is not None
+    assert ec.load_variables(f"{url}/checkpoints/2")
+
+
 def test_a_model_dir_without_a_checkpoint_is_named_by_its_url(tmp_path: Path) -> None:
     url = f"file://{tmp_path}/new"
     calls = ("evaluate", "predict", "export", "a value")

@@ -17,6 +17,7 @@ from estimator_core.storage import (
     ObjectMissingError,
     Storage,
     StorageDeniedError,
+    StorageError,
     StorageGoneError,
     is_url,
     open_storage,
@@ -35,10 +36,9 @@ def fetched(location: str, plugins: Plugins | None, *, manifests: bool) -> Path:
     """Returns a copy of checkpoints. It is removed when the process ends.
 
     Args:
-        location: the URL of a model_dir, or `<model_dir>/checkpoints/<step>`.
-        plugins: the plugins that provide the storage.
-        manifests: whether to download the manifests of all checkpoints of a model_dir without arrays, instead of the
-            newest checkpoint.
+        location: the URL of a model_dir, or `<model_dir>/checkpoints/<step>`, where no run writes.
+        plugins: where the storage is looked up.
+        manifests: brings the manifests of all checkpoints of a model_dir, without arrays, and not the newest one.
 
     Returns:
         The path of a checkpoint, or of a directory with a directory `checkpoints`, depending on the URL.
@@ -49,8 +49,11 @@ def fetched(location: str, plugins: Plugins | None, *, manifests: bool) -> Path:
         CheckpointError: the model_dir was written at a path.
         StorageError, JournalError: the store or the journal cannot be read.
     """
-    one = _ONE.fullmatch(location.rstrip("/"))
-    url = one[1] if one else location.rstrip("/").removesuffix(f"/{CHECKPOINTS}")
+    here = location.rstrip("/")
+    one = _ONE.fullmatch(here)
+    url = one[1] if one else here.removesuffix(f"/{CHECKPOINTS}")
+    if url != here and _is_model_dir(here, plugins):
+        one, url = None, here
     try:
         storage = open_storage(url, plugins, make=False)
     except StorageGoneError as error:
@@ -79,6 +82,14 @@ def fetched(location: str, plugins: Plugins | None, *, manifests: bool) -> Path:
     if not whole:  # a run has retired it in the meantime
         return fetched(location, plugins, manifests=manifests)
     return target(lineage.saved[steps[0]]) if one else holder
+
+
+def _is_model_dir(location: str, plugins: Plugins | None) -> bool:
+    """Whether a run writes to this URL itself. A model_dir may be called `checkpoints`, or `checkpoints/5`."""
+    try:
+        return read_lineage(open_storage(location, plugins, make=False)).number >= 0
+    except StorageError:
+        return False
 
 
 def bring_newest(
