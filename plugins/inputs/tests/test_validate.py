@@ -293,3 +293,60 @@ def test_files_are_looked_for_once(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(actions, "find_files", counting)
     assert main(["inputs", "validate", str(tmp_path / "rows.csv"), "--against", str(tmp_path / "others.csv")]) == 0
     assert len(looked) == 2
+
+
+def empty_column(folder: Path, form: str) -> Any:
+    """Four rows of a column without values."""
+    frame = pd.DataFrame({"x": [np.nan] * 4, "y": ["a", "b", "a", "b"]})
+    if form == "frame":
+        return frame
+    path = folder / f"empty.{form}"
+    if form == "csv":
+        frame.to_csv(path, index=False)
+    else:
+        frame.to_parquet(path)
+    return str(path)
+
+
+@pytest.mark.parametrize("form", ["frame", "csv", "parquet"])
+def test_a_column_without_values_has_no_type(tmp_path: Path, form: str) -> None:
+    """Its type depends on the reader: a CSV file has strings, a DataFrame real numbers."""
+    numbers = pd.DataFrame({"x": [1, 2, 3, 2], "y": ["a", "b", "a", "b"]})
+    empty = empty_column(tmp_path, form)
+    assert [kind for kind, _ in told(empty, learn_schema(numbers))] == ["missing values"]
+    feature = learn_schema(empty).feature("x")
+    assert (feature.kind, feature.dtype, feature.most_missing) == ("other", "null", 1.0)
+    assert told(numbers, learn_schema(empty)) == []
+    lists = numbers.assign(x=[[1, 2]] * 4)
+    assert told(lists, learn_schema(empty)) == []
+
+
+def test_a_range_shows_all_digits_and_points_in_time() -> None:
+    schema = learn_schema({"v": [0.0, 1_000_000.0], "w": np.float32([0.1, 0.2])})
+    assert told({"v": [1_000_001.0, 5.5], "w": np.float32([0.1, 0.3])}, schema) == [
+        ("range", "v: 1 of 2 values are outside 0 to 1000000: 1000001 at row 0"),
+        ("range", "w: 1 of 2 values are outside 0.1 to 0.2: 0.3 at row 1"),
+    ]
+    days = learn_schema(pd.DataFrame({"day": pd.date_range("2024-01-01", periods=400)}))
+    found = told(pd.DataFrame({"day": pd.date_range("2031-05-01", periods=400)}), days)
+    assert found[0][1].endswith("outside 2024-01-01T00:00:00 to 2025-02-03T00:00:00: 2031-05-01T00:00:00 at row 0")
+    assert found[1][1].endswith("at above 2025-02-03T00:00:00")
+
+
+@pytest.mark.parametrize("rows", [1, 2, 20])
+@pytest.mark.parametrize("column", ["mostly one number", "mostly one word", "many words"])
+def test_few_rows_of_the_same_source_seldom_drift(column: str, rows: int) -> None:
+    generator = np.random.default_rng(5)
+
+    def drawn(count: int) -> dict[str, Any]:
+        often = generator.random(count) < 0.93
+        other = {
+            "mostly one number": lambda: np.where(often, 0.0, generator.exponential(size=count)),
+            "mostly one word": lambda: np.where(often, "a", "b"),
+            "many words": lambda: generator.integers(0, 50, count).astype(str),
+        }
+        return {"v": other[column]()}
+
+    schema = learn_schema(drawn(2000))
+    found = [[kind for kind, _ in told(drawn(rows), schema) if kind == "drift"] for _ in range(60)]
+    assert sum(map(len, found)) <= 2

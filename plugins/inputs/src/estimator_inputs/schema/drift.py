@@ -6,6 +6,7 @@ import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 
 import numpy as np
 
@@ -68,14 +69,22 @@ def _distance(feature: FeatureSchema, column: ColumnStatistics) -> Distance | No
         return _compared(feature.name, _whole(base), _whole(other), names, total, column.values)
     if seen.edges and column.numbers is not None:
         edges = seen.edges
-        names = [
-            f"up to {edges[0]:.6g}",
-            *(f"{low:.6g} to {high:.6g}" for low, high in itertools.pairwise(edges)),
-            f"above {edges[-1]:.6g}",
-        ]
+        points = [shown_time(edge) if feature.kind == "time" else f"{edge:.6g}" for edge in edges]
+        between = [f"{low} to {high}" for low, high in itertools.pairwise(points)]
+        names = [f"up to {points[0]}", *between, f"above {points[-1]}"]
         other = shares_of(column.numbers, edges)
         return _compared(feature.name, seen.shares, other, names, seen.rows - seen.missing, column.values)
     return None
+
+
+def shown_time(seconds: float) -> str:
+    """A point in time, by its seconds since 1970.
+
+    Example:
+        >>> shown_time(86400.0), shown_time(0.25)
+        ('1970-01-02T00:00:00', '1970-01-01T00:00:00.250000')
+    """
+    return (datetime(1970, 1, 1, tzinfo=UTC) + timedelta(seconds=seconds)).replace(tzinfo=None).isoformat()
 
 
 def _whole(shares: list[float]) -> list[float]:
@@ -102,10 +111,23 @@ def _compared(
         jensen_shannon=jensen_shannon(p, q),
         l_infinity=float(apart[worst]),
         of=names[worst],
-        # the mean divergence of two samples is chi-squared with (parts - 1) degrees; twice the mean is rarely exceeded
-        chance_js=math.sqrt(2 * max(filled - 1, 1) * spread / (8 * math.log(2))),
+        # The divergence of two samples of one source is about chi-squared, with one degree less than there are parts.
+        chance_js=math.sqrt(_rarely_exceeded(max(filled - 1, 1)) * spread / (8 * math.log(2))),
         chance_l=3 * 0.5 * math.sqrt(spread),
     )
+
+
+def _rarely_exceeded(degrees: int) -> float:
+    """The value that chi-squared exceeds in one of a hundred cases, by the approximation of Wilson and Hilferty.
+
+    With many parts, few values are in each, and divergences are larger. There it is twice the mean.
+
+    Example:
+        >>> round(_rarely_exceeded(1), 1), round(_rarely_exceeded(49), 1)
+        (6.6, 98)
+    """
+    part = 2 / (9 * degrees)
+    return max(2 * degrees, degrees * (1 - part + 2.326 * math.sqrt(part)) ** 3)
 
 
 def jensen_shannon(p: np.ndarray, q: np.ndarray) -> float:

@@ -58,6 +58,8 @@ def schema_of(statistics: Statistics, *, label: str | None = None) -> Schema:
 
 
 def _feature(column: ColumnStatistics, *, is_label: bool) -> FeatureSchema:
+    if column.missing == column.rows:  # the type of a column without values depends on the reader
+        column = replace(column, kind="other", dtype="null", numbers=None)
     vocabulary = _vocabulary(column, is_label=is_label)
     known: Mapping[Any, int] = _whole_counts(column) if column.kind == "number" else column.words
     feature = FeatureSchema(

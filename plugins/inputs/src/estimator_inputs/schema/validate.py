@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
+
 from estimator_core.errors import ArgumentError
 from estimator_inputs.schema.contract import FeatureSchema, Schema
-from estimator_inputs.schema.drift import Distance, distances
+from estimator_inputs.schema.drift import Distance, distances, shown_time
 from estimator_inputs.schema.watching import Broken, Watcher
 from estimator_inputs.statistics.gather import gathered
 from estimator_inputs.statistics.record import ColumnStatistics, Statistics
@@ -188,7 +191,7 @@ def _of_column(feature: FeatureSchema, column: ColumnStatistics, watcher: Watche
     type_fault = _type_fault(feature, column, watcher)
     if type_fault:
         found.append(("type", type_fault))
-    elif not _fits(feature.shape, column.shape) and column.values:
+    elif not _fits(feature.shape, column.shape) and column.values and feature.dtype != "null":
         found.append(("shape", f"has rows of shape {_shape(column.shape)}, and the schema has {_shape(feature.shape)}"))
     if column.missing_rate > feature.most_missing:
         first = watcher.missing[feature.name]
@@ -201,10 +204,10 @@ def _of_column(feature: FeatureSchema, column: ColumnStatistics, watcher: Watche
         )
     outside = watcher.outside.get(feature.name, Broken())
     if outside.count > limits.outside * column.values:
-        low = "" if feature.minimum is None else f"{feature.minimum:g}"
-        high = "" if feature.maximum is None else f"{feature.maximum:g}"
+        low, high = _shown(feature.minimum, feature, column), _shown(feature.maximum, feature, column)
         what = f"outside {low} to {high}" if low and high else f"below {low}" if low else f"above {high}"
-        found.append(("range", f"{outside.count} of {column.values} values are {what}: {_first(outside)}"))
+        first = f"{_shown(outside.first, feature, column)} at {outside.where}"
+        found.append(("range", f"{outside.count} of {column.values} values are {what}: {first}"))
     unknown = watcher.unknown.get(feature.name, Broken())
     if unknown.count > limits.unknown * column.values:
         others = [repr(value) for value, _ in unknown.values.most_common(6) if value != unknown.first]
@@ -215,7 +218,7 @@ def _of_column(feature: FeatureSchema, column: ColumnStatistics, watcher: Watche
 
 
 def _type_fault(feature: FeatureSchema, column: ColumnStatistics, watcher: Watcher) -> str | None:
-    if column.dtype == "null" or feature.kind == "other":
+    if column.missing == column.rows or feature.kind == "other":
         return None
     words = watcher.no_numbers.get(feature.name, Broken())
     if words.count:
@@ -243,6 +246,16 @@ def _fits(wanted: tuple[int | None, ...], given: tuple[int | None, ...]) -> bool
 
 def _shape(shape: tuple[int | None, ...]) -> str:
     return f"({', '.join('*' if size is None else str(size) for size in shape)})"
+
+
+def _shown(value: float | None, feature: FeatureSchema, column: ColumnStatistics) -> str:
+    """A number with all its digits, or a point in time; "" for None."""
+    if value is None:
+        return ""
+    if feature.kind == "time" and math.isfinite(value):
+        return shown_time(value)
+    number = np.float32(value) if "float32" in (feature.dtype, column.dtype) else value
+    return str(number).removesuffix(".0")
 
 
 def _first(broken: Broken) -> str:
