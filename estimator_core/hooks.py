@@ -215,13 +215,16 @@ class Run(Protocol):
         ...
 
     def fetch(self, name: str) -> None:
-        """Declares, in `begin`, that `out[name]` of a non-scalar output (a prediction, a named tensor) will be read."""
+        """Declares, in `begin`, that `out[name]` of a non-scalar output (a prediction, a named tensor) will be read.
+
+        In an evaluation, summaries must be declared too. `after_create`, which knows the names, may declare them.
+        """
         ...
 
     def follow(self, name: str) -> None:
-        """Declares, in `begin`, that the hook needs the output `name` of every step. Its values are delivered to
-        `on_values`, stacked, and do not interrupt a dispatch. In `after_create`, only outputs that every step returns
-        anyway may be named: in an evaluation, only the loss.
+        """Declares, in `begin`, that the hook wants the output `name` of every step. Its values are delivered to
+        `on_values`, stacked, and do not interrupt a dispatch. In `after_create` of a training, only outputs that every
+        step returns anyway may be named.
         """
         ...
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, Protocol
 
 from estimator_core._left_out import leaving_out
-from estimator_core.errors import ArgumentError, ArgumentTypeError
+from estimator_core.errors import ArgumentError, ArgumentTypeError, HookError
 from estimator_core.hooks import CheckpointListener, CheckpointPolicy, Hook, Run, SavedCheckpoint, StepOutputs, Wake
 from estimator_core.specs import check_listeners, check_steps
 
@@ -30,6 +30,7 @@ class CheckpointSaverHook(CheckpointPolicy, Hook):
 
     Raises:
         ArgumentError: both or neither of save_steps and save_secs are set.
+        HookError: it is among the hooks of an EstimatorSpec, an evaluation or a prediction; raised in the run.
 
     Example:
         >>> CheckpointSaverHook(save_steps=10).next_step(0)
@@ -62,6 +63,13 @@ class CheckpointSaverHook(CheckpointPolicy, Hook):
         self.listeners: Sequence[CheckpointListener] = tuple(check_listeners(listeners or ()))
         self._base_step: int | None = None
         self._base_time = time.monotonic()
+
+    def begin(self, run: Run) -> None:
+        """Refuses places in which it saves nothing. A training call does not begin the policy among its hooks."""
+        raise HookError(
+            "CheckpointSaverHook: it saves nothing here. Give it in hooks= of train or TrainSpec, not in an "
+            "EstimatorSpec, an evaluation or a prediction."
+        )
 
     def at_start(self, run: Run) -> bool:
         """Starts the cadence, or continues the one of an interrupted call."""

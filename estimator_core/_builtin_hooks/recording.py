@@ -13,6 +13,7 @@ import numpy as np
 
 from estimator_core._builtin_hooks.hook_parts import HookWriter, PresentNames, SecondOrStepTimer, at_most
 from estimator_core.hooks import Hook, Run, StepOutputs, SummaryWriter, Wake
+from estimator_core.modes import ModeKeys
 
 _log = logging.getLogger("estimator_core")
 TAG = "global_step/sec"
@@ -114,6 +115,8 @@ _WRITTEN = ("scalar", "metric", "histogram", "image")
 class SummarySaverHook(Hook):
     """Writes the loss, hyperparameters, training metrics and the model's summaries, at the first step and at intervals.
 
+    An evaluation writes the model's summaries of its first batch, at the global step of its weights.
+
     Args:
         save_steps: the steps between two points.
         save_secs: the seconds between two points. Set exactly one of the two.
@@ -141,6 +144,7 @@ class SummarySaverHook(Hook):
         self._writer = HookWriter(output_dir, summary_writer)
         self._kinds: dict[str, str] = {}
         self._texts: dict[str, str] = {}
+        self._evaluated: int | None = None
         self._present = PresentNames("SummarySaverHook")
 
     def after_create(self, run: Run) -> None:
@@ -149,17 +153,23 @@ class SummarySaverHook(Hook):
             self._timer.reset()
             self._texts = {}
         self._kinds = {name: kind for name, kind in run.output_kinds.items() if kind in _WRITTEN}
+        self._evaluated = int(np.asarray(run.state.clock)[0]) if run.mode == ModeKeys.EVAL else None
+        if self._evaluated is not None:
+            self._kinds.pop("loss", None)  # a result of the evaluation
+            for name in self._kinds:
+                run.fetch(name)
         self._writer.open(run)
 
-    def next_step(self, step: int) -> Wake:
-        """Returns the timer's next step. The hook only reads outputs."""
-        return self._timer.wake(step)
+    def next_step(self, step: int) -> Wake | None:
+        """The timer's next step, or only the first of an evaluation. The hook only reads outputs."""
+        return None if self._evaluated is not None and step else self._timer.wake(step)
 
     def after_step(self, run: Run, step: int, out: StepOutputs) -> None:
         """Writes one point of each summary."""
         if not self._timer.should_trigger_for_step(step):
             return
         self._timer.update_last_triggered_step(step)
+        step = step if self._evaluated is None else self._evaluated
         for name in self._present.of(self._kinds, out, step):
             _write(self._writer.to, self._kinds[name], name, out[name], step)
         for name, text in run.texts.items():

@@ -17,6 +17,7 @@ from estimator_core._builtin_hooks.hook_parts import (
 )
 from estimator_core.errors import ArgumentError, NanLossDuringTrainingError
 from estimator_core.hooks import Hook, Run, StepOutputs, Wake
+from estimator_core.modes import ModeKeys
 
 _log = logging.getLogger("estimator_core")
 _STEP_NAMES = ("step", "global_step")
@@ -139,6 +140,10 @@ class LoggingTensorHook(Hook):
 
 
 _LOSS, _EVERY = "loss", 100
+_TRAINING_HINT = (
+    "The newest checkpoint is from before it. Lower the learning rate, clip gradients, or look at that step with "
+    "RunConfig(debug=True)."
+)
 
 
 class NanTensorHook(Hook):
@@ -167,10 +172,12 @@ class NanTensorHook(Hook):
         (self._name,) = checked_types("NanTensorHook", [loss_tensor])
         self._fail = fail_on_nan_loss
         self._last_step: int | None = None
+        self._follows = self._name != _LOSS
 
     def begin(self, run: Run) -> None:
-        """Follows the output if it is not the loss. The state itself records bad losses."""
-        if self._name != _LOSS:
+        """Follows the output, unless it is the loss of a training: the state itself records the first bad one."""
+        self._follows = self._name != _LOSS or run.mode != ModeKeys.TRAIN
+        if self._follows:
             run.follow(self._name)
 
     def after_create(self, run: Run) -> None:
@@ -183,7 +190,7 @@ class NanTensorHook(Hook):
 
         It may check late if it raises an error. A stop is requested at an exact step.
         """
-        if self._name != _LOSS:
+        if self._follows:
             return None
         due = at_most(step + _EVERY, self._last_step, step)
         return Wake(step=due, within=_EVERY - 1 if self._fail else 0, joins=True)
@@ -205,10 +212,9 @@ class NanTensorHook(Hook):
         level = logging.ERROR if self._fail else logging.WARNING
         _log.log(level, "Model diverged with %s = %s at step %d.", self._name, value, step)
         if self._fail:
-            raise NanLossDuringTrainingError(
-                f"NaN loss during training. {self._name} is {value} at step {step}. The newest checkpoint is from "
-                "before "
-                "it. Lower the learning rate, clip gradients, or look at that step with RunConfig(debug=True).",
-                step=step,
-            )
+            when, hint = f"in mode {run.mode!r}, whose steps are batches", "Look at this batch and at the checkpoint."
+            if run.mode == ModeKeys.TRAIN:
+                when, hint = "during training", _TRAINING_HINT
+            found = f"{self._name} is {value} at step {step}"
+            raise NanLossDuringTrainingError(f"NaN loss {when}. {found}. {hint}", step=step)
         run.request_stop(f"{self._name} = {value} at step {step}")

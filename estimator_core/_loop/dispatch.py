@@ -200,8 +200,20 @@ def check_fetches(names: Iterable[str], available: Iterable[str]) -> None:
     Raises:
         HookError: such an output exists. The message names the first one, with near matches.
     """
-    for name in sorted(set(names).difference(available)):
-        raise HookError(unknown_output(name, available))
+    known = set(available)
+    for name in sorted(names):
+        if name not in known:
+            raise HookError(unknown_name(name, known))
+
+
+def unknown_name(name: str, available: Any) -> str:
+    """The message for an output that does not exist."""
+    near = difflib.get_close_matches(name, [str(item) for item in available], n=1)
+    hint = f" Did you mean {near[0]!r}?" if near else ""
+    return (
+        f"The step has no output {name!r}.{hint} Its outputs: {sorted(map(str, available))}. Name a value in model_fn "
+        "with ec.summary.scalar or ec.tensor. A prediction has only its predictions."
+    )
 
 
 def _to_host(value: object, *, last: bool) -> Any:

@@ -151,10 +151,9 @@ class EvaluateCall:
             step, run.step = run.live.step, 0
             context.decisions.break_off(run)
             run.batch, run.batch_size = first, first.size
-            step_of_batch = prepared(run, calls, partial(self.programs.eval_step, devices), first, devices.processes)
-            run.batch_metrics = step_of_batch.metrics
+            eval_steps = partial(self.programs.eval_step, devices)
+            step_of_batch = prepared(run, calls, eval_steps, first, devices.processes, schedule.start)
             total = Total(run, step_of_batch, grouped=batches.begin(first))
-            schedule.start()
             schedule.agree()
             metrics = evaluate_loop(run, batches, total, schedule, context.decisions, steps=self.steps)
         return dict(sorted({**metrics, "global_step": step}.items()))

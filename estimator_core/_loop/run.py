@@ -123,7 +123,7 @@ class LoopRun:
         self.results[name] = value
 
     def fetch(self, name: str) -> None:
-        """Declares, in `begin`, that `out[name]` of a non-scalar output will be read."""
+        """Declares, in `begin` or `after_create`, that `out[name]` of a non-scalar output will be read."""
         if not self._may_fetch and name not in self.fetches:
             raise HookError(f"fetch({name!r}) must be called in `begin`: the step is compiled already.")
         self.fetches.add(name)

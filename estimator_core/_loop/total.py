@@ -122,16 +122,17 @@ def prepared(
     eval_steps: Callable[[frozenset[str], Hashable], EvalStep],
     batch: Batch,
     processes: Coordinator,
+    start: Callable[[], None],
 ) -> EvalStep:
-    """Returns the program whose outputs include those that the hooks fetch. The hooks of the EstimatorSpec are included
-    and have begun.
+    """The program that returns what the hooks fetch. All hooks have started, including those of the EstimatorSpec.
 
     Args:
         run: the run that hooks see. It receives the names of the outputs.
         calls: the hooks. Those of the EstimatorSpec are added.
         eval_steps: a function that returns the program for a set of fetched outputs and a form of batches.
         batch: the first batch.
-        processes: the processes that evaluate together.
+        processes: those that evaluate together.
+        start: calls `after_create` of the hooks, which know the names of the outputs and may still fetch them.
     """
     data = (run.live.ready, batch.features, batch.labels, batch.weights)
     leaves, structure = jax.tree.flatten(data[1:])
@@ -142,6 +143,8 @@ def prepared(
     calls.begin()
     run.output_kinds = eval_step.output_kinds
     run.output_names = frozenset(eval_step.output_kinds)
+    run.batch_metrics = eval_step.metrics
+    start()
     wanted = run.seal_fetches(processes)
     check_fetches(wanted, run.output_names)
     if wanted - _RETURNED != eval_step.fetches:

@@ -77,7 +77,7 @@ def check_training(
 
     Raises:
         ArgumentError, ArgumentTypeError: both numbers of steps are set or one is invalid, the process does not train,
-            or there are listeners although nothing is saved.
+            several hooks are policies, or there are listeners although nothing is saved.
     """
     if steps is not None and max_steps is not None:
         raise ArgumentError("Can not provide both steps and max_steps.")
@@ -85,7 +85,11 @@ def check_training(
     check_steps("max_steps", max_steps)
     if hint := _DO_NOT_TRAIN.get(config.task_type or ""):
         raise ArgumentError(f"Train has been called wrong configuration: this process is a {config.task_type}. {hint}")
-    given = any(isinstance(hook, CheckpointPolicy) for hook in hooks)
+    given = [type(hook).__name__ for hook in hooks if isinstance(hook, CheckpointPolicy)]
+    if len(given) > 1:
+        raise ArgumentError(
+            f"hooks: a call saves by one policy, given: {', '.join(given)}. Write one for all cadences."
+        )
     if listeners and not given and not has_policy(config):
         raise ArgumentError(
             "There should be a CheckpointSaverHook to use saving_listeners. Please set one of the "

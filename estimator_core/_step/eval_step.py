@@ -234,14 +234,13 @@ class EvalStep:
         loss = mean(spec.loss, weights=size) if self._example_mean else mean(spec.loss)
         if not self.hooks:
             self.hooks = tuple(spec.evaluation_hooks)
-        named = {
-            name: output.value
-            for name, output in [*scope.tensors.items(), *scope.summaries.items()]
-            if output.kind != "text"
-        }
+        named = {name: one for name, one in {**scope.tensors, **scope.summaries}.items() if one.kind != "text"}
         predictions = spec.predictions if isinstance(spec.predictions, Mapping) else {"predictions": spec.predictions}
-        available = {**{name: value for name, value in predictions.items() if value is not None}, **named}
-        self.output_kinds = {"loss": "scalar", **dict.fromkeys(available, "tensor")}
+        available = {name: value for name, value in predictions.items() if value is not None}
+        available |= {name: one.value for name, one in named.items()}
+        # The point of a metric is its value over all batches, not the summary of one batch.
+        kinds = {name: one.kind for name, one in named.items() if name not in on_device and name not in on_host}
+        self.output_kinds = {"loss": "scalar", **dict.fromkeys(available, "tensor"), **kinds}
         outputs = {"loss": spec.loss, **{name: value for name, value in available.items() if name in self.fetches}}
         return {"loss": loss, **on_device}, on_host, outputs
 

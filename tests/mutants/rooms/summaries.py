@@ -77,4 +77,22 @@ MUTANTS = (
         new="pass",
         tests=("test_histograms_leave_out_what_is_not_finite",),
     ),
+    Mutant(
+        name="a-hook-of-an-evaluation-hides-its-directory",
+        guarantee="rule 330",
+        file="estimator_core/_builtin_hooks/hook_parts.py",
+        old="step = run.step if run.mode == ModeKeys.TRAIN else None",
+        new="step = run.step",
+        tests=("test_the_own_directory_of_a_summary_hook_keeps_every_evaluation",),
+        in_cut=False,
+    ),
+    Mutant(
+        name="a-training-removes-what-hooks-of-evaluations-wrote",
+        guarantee="rule 330",
+        file="estimator_core/_builtin_hooks/hook_parts.py",
+        old='None if getattr(run.summaries, "held", False) else getattr(run.summaries, "epoch", None)',
+        new='getattr(run.summaries, "epoch", None)',
+        tests=("test_the_own_directory_of_a_summary_hook_keeps_every_evaluation",),
+        in_cut=False,
+    ),
 )
