@@ -87,9 +87,7 @@ def check_training(
         raise ArgumentError(f"Train has been called wrong configuration: this process is a {config.task_type}. {hint}")
     given = [type(hook).__name__ for hook in hooks if isinstance(hook, CheckpointPolicy)]
     if len(given) > 1:
-        raise ArgumentError(
-            f"hooks: a call saves by one policy, given: {', '.join(given)}. Write one for all cadences."
-        )
+        raise ArgumentError(f"hooks: {', '.join(given)} all decide when to save. Write one policy for all of them.")
     if listeners and not given and not has_policy(config):
         raise ArgumentError(
             "There should be a CheckpointSaverHook to use saving_listeners. Please set one of the "
