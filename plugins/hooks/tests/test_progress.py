@@ -238,3 +238,47 @@ def test_what_stands_in_for_stderr_needs_no_isatty():
     closed.close()
     for output in (Tee(), closed):
         assert not isinstance(display.make_display(output), BarDisplay)  # type: ignore[arg-type]
+
+
+class Breaks(io.StringIO):
+    """A terminal or a file that takes some writes, and then none."""
+
+    def __init__(self, *, writes: int, terminal: bool, error: Exception) -> None:
+        super().__init__()
+        self.left, self.refused = writes, 0
+        self._terminal, self._error = terminal, error
+
+    def isatty(self) -> bool:
+        return self._terminal
+
+    def write(self, s: str, /) -> int:
+        self.left -= 1
+        if self.left < 0:
+            self.refused += 1
+            raise self._error
+        return super().write(s)
+
+    def flush(self) -> None:
+        if self.left < 0:
+            raise self._error
+
+
+@pytest.mark.parametrize("error", [OSError(28, "No space left"), BrokenPipeError(), ValueError("I/O on closed file")])
+@pytest.mark.parametrize("terminal", [True, False])
+@pytest.mark.parametrize("writes", [0, 1])
+def test_an_output_that_breaks_ends_no_run(
+    monkeypatch: pytest.MonkeyPatch, writes: int, terminal: bool, error: Exception
+):
+    monkeypatch.setenv("TERM", "xterm")
+    clock, output = Clock(monkeypatch, 2.0), Breaks(writes=writes, terminal=terminal, error=error)
+    before = sys.stdout, sys.stderr
+    drive([eh.ProgressBarHook(output)], steps=16, outputs=clock.outputs(), run=FakeRun(batch_size=8))
+    assert output.refused > 0
+    assert (sys.stdout, sys.stderr) == before
+
+
+def test_a_process_without_stderr_trains(monkeypatch: pytest.MonkeyPatch):
+    clock = Clock(monkeypatch, 2.0)
+    monkeypatch.setattr(sys, "stderr", None)
+    drive([eh.ProgressBarHook()], steps=16, outputs=clock.outputs(), run=FakeRun(batch_size=8))
+    assert clock.now > 1000.0

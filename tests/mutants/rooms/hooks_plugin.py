@@ -245,4 +245,13 @@ MUTANTS = (
         tests=("test_large_values_that_hooks_follow_are_not_kept_for_long",),
         in_cut=False,
     ),
+    Mutant(
+        name="a-broken-pipe-of-the-progress-ends-the-run",
+        guarantee="rule 331",
+        file="plugins/hooks/src/estimator_hooks/progress/lasting.py",
+        old="        except (OSError, ValueError):  # ValueError: the stream is closed, or lacks a character",
+        new="        except UnicodeError:",
+        tests=("test_an_output_that_breaks_ends_no_run",),
+        in_cut=False,
+    ),
 )

@@ -11,6 +11,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn
 
 from estimator_hooks.progress.figures import Figures, as_clock
+from estimator_hooks.progress.lasting import LastingOutput
 
 
 class BarDisplay:
@@ -40,7 +41,8 @@ class BarDisplay:
     def open(self, name: str) -> int:
         """Adds a bar."""
         if not self._calls:
-            terminal = self._progress.console.file
+            file: Any = self._progress.console.file
+            terminal = file.stream if isinstance(file, LastingOutput) else file
             self._progress.start()
             self._logs.callback(_redirect_logs(terminal))
         task = self._progress.add_task(name, total=None, count="", loss="", rate="", clock="")

@@ -5,9 +5,10 @@ from __future__ import annotations
 import io
 import os
 import sys
-from typing import Protocol, TextIO
+from typing import Protocol, TextIO, cast
 
 from estimator_hooks.progress.figures import Figures
+from estimator_hooks.progress.lasting import LastingOutput
 from estimator_hooks.progress.lines import LineDisplay
 
 #: Variables that make rich treat an output as a terminal although it does not look like one.
@@ -56,7 +57,8 @@ class SharedDisplay:
         """Returns the display. The first call creates it."""
         if self._display is None:
             self._display = notebook_display() if output is None else None
-            self._display = self._display or make_display(output or sys.stderr)
+            # A process without a terminal, such as a daemon, may have no stderr.
+            self._display = self._display or make_display(output or sys.stderr or Nowhere())
         self._users += 1
         return self._display
 
@@ -82,17 +84,18 @@ def notebook_display() -> Display | None:
 
 
 def make_display(output: TextIO) -> Display:
-    """Returns a live bar for a terminal, and plain lines for everything else."""
-    # The import of rich takes 70 ms, so a start that writes to a log file avoids it.
+    """A live bar for a terminal, plain lines for everything else. Faults of the output end nothing."""
+    lasting = cast("TextIO", LastingOutput(output))
+    # The import of rich takes 70 ms, which a start with a log file should not pay.
     if _is_terminal(output) or any(os.environ.get(name) for name in _MAY_MEAN_A_TERMINAL):
         from rich.console import Console
 
-        console = Console(file=output)
+        console = Console(file=lasting)
         if console.is_terminal and not console.is_dumb_terminal:
             from estimator_hooks.progress.bar import BarDisplay
 
             return BarDisplay(console)
-    return LineDisplay(output)
+    return LineDisplay(lasting)
 
 
 def _is_terminal(output: TextIO) -> bool:
