@@ -6,7 +6,7 @@ from typing import Any, TextIO
 
 
 class LastingOutput:
-    """Writes to a stream, and drops what the stream does not take: a terminal is gone, a pipe is closed, a disk is full.
+    """Writes to a stream, and drops what the stream does not take, as when a terminal is gone or a disk is full.
 
     Args:
         stream: the stream. Everything except `write` and `flush` is its own.
