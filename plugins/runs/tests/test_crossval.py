@@ -370,3 +370,39 @@ def test_a_directory_without_the_table_stays_known(line):
     line.write_text(TOML.replace("0.3", "0.2"))
     with pytest.raises(ArgumentError, match="another configuration"):
         open_folds(line)
+
+
+COUNTED = """
+
+class Counts(ec.Hook):
+    def __init__(self):
+        self.rows = 0
+
+    def after_step(self, run, step, out):
+        self.rows += run.batch.size
+
+    def end(self, run):
+        run.add_result("rows", self.rows)
+        if "folds/0" in str(run.model_dir):
+            run.add_result("only_here", 1.0)
+
+
+def experiment_fn(config, hparams):
+    estimator = ec.Estimator(model_fn, config=config, params=ec.HParams(rate=0.3))
+    return ec.Experiment(estimator, batches(8), batches(8, 1), train_steps=2, eval_hooks=[Counts()])
+"""
+
+
+@pytest.mark.parametrize("way", ["alone", "together"])
+def test_folds_are_evaluated_with_the_hooks_of_their_evaluation(line, way):
+    Path("line_code.py").write_text(CODE + MORE + COUNTED)
+    line.write_text(
+        f'[program]\nfile = "line_code.py"\n{CROSSVAL.replace("folds = 4", "folds = 3")}'.replace(
+            "[crossval]\n", f'[crossval]\nway = "{way}"\n'
+        )
+    )
+    folds = open_folds(line)
+    run_folds(folds)
+    found = metrics_over_folds(folds)
+    assert found["rows"].values == (20.0, 20.0, 20.0)
+    assert "only_here" not in found, "a mean over all folds needs all of them"

@@ -122,7 +122,7 @@ def _run(folds: Folds, fold: int, *, warn: bool) -> None:
         warn_of_blind_hooks(experiment.train_hooks, experiment.train_steps)
     estimator: Any = experiment.estimator
     estimator.train(training_input(folds, fold), hooks=experiment.train_hooks, max_steps=experiment.train_steps)
-    judge(folds, fold, estimator)
+    judge(folds, fold, experiment)
 
 
 def _rows(read: Read, crossval: Crossval, folder: Path) -> Rows:

@@ -94,13 +94,14 @@ def training_input(folds: Folds, fold: int) -> Callable[..., Any]:
     )
 
 
-def judge(folds: Folds, fold: int, estimator: Any) -> None:
-    """Evaluates and predicts the rows that a fold held out, and records that it has ended."""
+def judge(folds: Folds, fold: int, experiment: Any) -> None:
+    """Evaluates and predicts the rows that a fold has not seen, and records that it has ended."""
+    estimator = experiment.estimator
     train, held_out = folds.splits[fold]
     model_dir, test = folds.model_dir(fold), folds.rows.take(held_out)
     size = folds.crossval.batch_size
     inputs = numpy_input_fn(dict(test.features), test.labels, batch_size=size, num_epochs=1, shuffle=False)
-    metrics = estimator.evaluate(inputs)
+    metrics = estimator.evaluate(inputs, hooks=experiment.eval_hooks)
     predicted = list(estimator.predict(inputs))
     names = predicted[0] if isinstance(predicted[0], dict) else {"prediction": None}
     columns = {name: np.stack([row[name] if isinstance(row, dict) else row for row in predicted]) for name in names}

@@ -31,7 +31,7 @@ class MetricOverFolds:
 
 
 def metrics_over_folds(folds: Folds) -> dict[str, MetricOverFolds]:
-    """Returns mean and interval of every metric.
+    """Mean and interval of every metric that all folds have. A fold may lack a slice.
 
     The interval uses Student's t with the variance of Nadeau and Bengio (2003). Folds share their training rows, so the
     plain variance of their mean is too small.
@@ -44,7 +44,7 @@ def metrics_over_folds(folds: Folds) -> dict[str, MetricOverFolds]:
     ended = [_ended(folds, fold) for fold in range(len(folds.splits))]
     share = float(np.mean([len(one["rows"]) / one["trained_on"] for one in ended]))
     found: dict[str, MetricOverFolds] = {}
-    for name in ended[0]["metrics"]:
+    for name in (name for name in ended[0]["metrics"] if all(name in one["metrics"] for one in ended)):
         values = np.array([one["metrics"][name] for one in ended])
         mean, count = float(values.mean()), len(values)
         spread = float(np.sqrt(values.var(ddof=1) * (1 / count + share)) * t.ppf(0.975, count - 1))

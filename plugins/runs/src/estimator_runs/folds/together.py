@@ -47,5 +47,5 @@ def run_together(folds: Folds) -> None:
         for fold, one in going.items():
             interruption.check()
             if f"fold {fold}" not in population.failed:
-                judge(folds, fold, one.estimator)
+                judge(folds, fold, one)
     check_finite({fold: population.failed[f"fold {fold}"] for fold in going if f"fold {fold}" in population.failed})
