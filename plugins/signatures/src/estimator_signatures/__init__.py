@@ -15,6 +15,7 @@ _HOME = {
     "SupervisedInputReceiver": "supervised",
     "build_supervised_input_receiver_fn_from_input_fn": "supervised",
     "client_transforms": "receiving",
+    "load": "loading",
     "make_request": "request",
     "write_export": "writing",
 }
