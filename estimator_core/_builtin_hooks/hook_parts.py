@@ -159,12 +159,15 @@ def check_known(owner: str, names: Iterable[str], available: Collection[str]) ->
     """
     for name in names:
         if name not in available:
-            near = difflib.get_close_matches(name, available, n=1)
-            hint = f" Did you mean {near[0]!r}?" if near else ""
-            raise HookError(
-                f"{owner}: this run has no output {name!r}.{hint} There are: {sorted(available)}. "
-                "Name a value in model_fn with ec.tensor or ec.summary.scalar. A prediction has only its predictions."
-            )
+            raise HookError(f"{owner}: {unknown_output(name, available)}")
+
+
+def unknown_output(name: str, available: Iterable[Any]) -> str:
+    """Returns the message for an output that does not exist."""
+    return (
+        f"The step has no output {name!r}.{did_you_mean(name, available)} Its outputs: {sorted(map(str, available))}. "
+        "Name a value in model_fn with ec.summary.scalar or ec.tensor. A prediction has only its predictions."
+    )
 
 
 class PresentNames:
@@ -221,28 +224,8 @@ class HookWriter:
             # An evaluation outside training repeats no step, and the next training does not count its files.
             epoch = None if getattr(run.summaries, "held", False) else getattr(run.summaries, "epoch", None)
             step = run.step if run.mode == ModeKeys.TRAIN else None
-            self._writer = file = open_summary_writer(self._output_dir, resume_step=step, epoch=epoch)
+            self.to = file = open_summary_writer(self._output_dir, resume_step=step, epoch=epoch)
             self._own = None if file is run.summaries else file
-
-    def scalar(self, tag: str, value: float, step: int) -> None:
-        """Writes one number."""
-        self._writer.scalar(tag, value, step)
-
-    def histogram(self, tag: str, values: object, step: int) -> None:
-        """Writes the distribution of an array."""
-        self._writer.histogram(tag, values, step)
-
-    def image(self, tag: str, image: object, step: int) -> None:
-        """Writes one image."""
-        self._writer.image(tag, image, step)
-
-    def text(self, tag: str, text: str, step: int) -> None:
-        """Writes a text."""
-        self._writer.text(tag, text, step)
-
-    def event(self, event: object, step: int) -> None:
-        """Writes an event."""
-        self._writer.event(event, step)
 
     def flush(self) -> None:
         """Flushes the hook's own event file. Call it in `state`."""

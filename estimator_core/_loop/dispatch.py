@@ -198,22 +198,10 @@ def check_fetches(names: Iterable[str], available: Iterable[str]) -> None:
     """Refuses outputs that were declared with `run.fetch` and that no step produces.
 
     Raises:
-        HookError: such an output exists. The message names the first one, with near matches.
+        HookError: no step produces one of the names. The message has the first such name, and similar names.
     """
-    known = set(available)
-    for name in sorted(names):
-        if name not in known:
-            raise HookError(unknown_name(name, known))
-
-
-def unknown_name(name: str, available: Any) -> str:
-    """The message for an output that does not exist."""
-    near = difflib.get_close_matches(name, [str(item) for item in available], n=1)
-    hint = f" Did you mean {near[0]!r}?" if near else ""
-    return (
-        f"The step has no output {name!r}.{hint} Its outputs: {sorted(map(str, available))}. Name a value in model_fn "
-        "with ec.summary.scalar or ec.tensor. A prediction has only its predictions."
-    )
+    for name in sorted(set(names).difference(available)):
+        raise HookError(unknown_output(name, available))
 
 
 def _to_host(value: object, *, last: bool) -> Any:

@@ -23,14 +23,14 @@ CORE = ROOT / "estimator_core"
 #: The code lines by room. Modules directly in the package count together.
 BUDGETS = {
     "_backends": 583,  # meshes that follow the hardware, names of axes, results of a predictor, memory of compilers
-    "_builtin_hooks": 535,  # summaries of evaluations, places in which a hook can do nothing
+    "_builtin_hooks": 525,  # summaries of evaluations, places in which a hook can do nothing
     "_checkpoint": 2627,  # the catalog, audits, incremental saves, others' checkpoints and exports, URLs, tables
     "_cli": 676,  # options of all commands anywhere, who takes them, errors of one line, URLs, whose pipe is broken
     "_cluster": 462,  # every environment read and refused by name
     "_export": 542,  # words of host transforms, formats that take one export, URLs, complex outputs, wrong shapes told
     "_inputs": 1670,  # global batches, the contract with the data, byte order, masks, exact columns, wide numbers
     "_journal": 773,  # a store that never answers, the ends of killed calls, their evaluations, many calls in one place
-    "_loop": 4501,  # other threads, killed and damaged ends, hooks of the chief, a rehearsal, calm batches, ended parts
+    "_loop": 4492,  # other threads, killed and damaged ends, hooks of the chief, a rehearsal, calm batches, ended parts
     "_metrics": 458,  # totals that are summed and merged side by side, and traced once; which way a metric is good
     "_model": 1248,  # programs that Estimators, variables and tables share, slots without one, two adapters of a module
     "_packs": 608,
