@@ -93,7 +93,6 @@ class EvaluateCall:
                 write_results(context, metrics)
             self.history.add_evaluation(context.name, metrics)
             context.plugins.evaluation_finished(run, metrics)
-            context.plugins.run_end(run, None)
         return metrics
 
     def _run_to_end(
@@ -114,7 +113,13 @@ class EvaluateCall:
         )
         agreement.watch(fed, schedule.overdue, run)
         error: BaseException | None = None
+
+        def ended(kind: object, raised: BaseException | None, trace: object) -> None:
+            run.failed = raised is not None
+            context.plugins.run_end(run, raised)
+
         context.plugins.run_start(run)
+        cleanup.push(ended)
         try:
             calls.begin()
             return self._evaluate(context, run, calls, schedule, source, batches)
@@ -122,11 +127,7 @@ class EvaluateCall:
             error, run.failed, run.interrupted = raised, True, isinstance(raised, PreemptedError)
             raise
         finally:
-            try:
-                schedule.end(error)
-            finally:
-                if error is not None:
-                    context.plugins.run_end(run, error)
+            schedule.end(error)
 
     def _evaluate(
         self,

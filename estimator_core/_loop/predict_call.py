@@ -100,6 +100,9 @@ class PredictCall:
             batches.close()
             try:
                 schedule.end(error)
+            except BaseException as raised:
+                error, run.failed = raised, True
+                raise
             finally:
                 context.plugins.run_end(run, error)
 

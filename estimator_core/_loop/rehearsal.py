@@ -134,7 +134,7 @@ class Rehearsal:
             assets_extra=assets_extra,
             format_name=format,
             host_transforms=self.preparation.exported(model_dir),
-            label_transforms=self.preparation.labels,
+            label_transforms=self.preparation.exported_labels(model_dir),
         )
         state, seen = TrainState(np.zeros(4, np.uint32), trained, rest, ()), self.seeing.with_earlier(Path(model_dir))
         call.request(state=lambda: state, values=lambda value: value, seen=seen, source=None)

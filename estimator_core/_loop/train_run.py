@@ -149,11 +149,10 @@ class TrainRun:
                         self._checkpoints.finish()
                 call.history.stop_reason = reason
                 if call.evaluations is not None and reason != _EMPTY and not self._interrupted:
-                    try:
-                        asked = self._finish(call.evaluations, reason)
-                    except BaseException as raised:
-                        error, run.failed = raised, True
-                        raise
+                    asked = self._finish(call.evaluations, reason)
+        except BaseException as raised:  # also one of the last save, or of `end` of a hook
+            error, run.failed = raised if error is None else error, True
+            raise
         finally:
             self._note_failure(error)
             context.plugins.run_end(run, error)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import jax
@@ -19,6 +20,8 @@ from estimator_core._loop.run_record import ended_step, note_end, without_secret
 from estimator_core._storage.local import LocalStorage
 from estimator_core.config import RunConfig
 from estimator_core.errors import NanLossDuringTrainingError
+from estimator_core.plugins import Plugins
+from tests.loop.conftest import linear_model_fn
 
 
 def write(model_dir: Path, params: Any = None) -> dict[str, Any]:
@@ -127,3 +130,49 @@ def test_an_error_of_others_with_a_step_is_raised_as_it_is(make_estimator: Any, 
     with pytest.raises(OwnError):
         estimator.train(train_input, hooks=[Raises()], max_steps=20)
     assert json.loads((Path(estimator.model_dir) / "run.json").read_text())["ended"]["step"] >= 5
+
+
+class FailsAtTheEnd(ec.Hook):
+    def end(self, run: Any) -> None:
+        raise RuntimeError("end of the hook")
+
+
+class FailsAtTheLastSave(ec.CheckpointListener):
+    def before_save(self, run: Any, step: int) -> None:
+        if step:
+            raise RuntimeError("save of the listener")
+
+
+def watched(model_dir: Path) -> tuple[ec.Estimator, list[Any]]:
+    """Returns an estimator, and the list that receives the ends of its calls as plugins see them."""
+    ends: list[Any] = []
+    watching = ModuleType("watching")
+    watching.ESTIMATOR_PLUGIN_API = (1, 0)  # type: ignore[attr-defined]
+    watching.estimator_run_end = lambda run, error: ends.append((run.failed, error))  # type: ignore[attr-defined]
+    config = ec.RunConfig(model_dir=str(model_dir), save_checkpoints_steps=10)
+    return ec.Estimator(linear_model_fn, config=config, params={}, plugins=Plugins(extra=[watching])), ends
+
+
+@pytest.mark.parametrize("last_save", [False, True])
+def test_a_failure_after_the_last_step_is_recorded(train_input: Any, tmp_path: Path, *, last_save: bool) -> None:
+    estimator, ends = watched(tmp_path / "m")
+    failing: Any = {"saving_listeners": [FailsAtTheLastSave()]} if last_save else {"hooks": [FailsAtTheEnd()]}
+    with pytest.raises(RuntimeError) as raised:
+        estimator.train(train_input, max_steps=3, **failing)
+    assert ends == [(True, raised.value)]
+    ended = json.loads((tmp_path / "m" / "run.json").read_text())["ended"]
+    assert ended == {"step": 3, "reason": f"RuntimeError: {raised.value}", "failed": True}
+    estimator.train(train_input, max_steps=3)  # what was not saved is trained again
+    assert Path(estimator.latest_checkpoint() or "").name == "3"
+    assert ends[1:] == [(False, None)]
+
+
+@pytest.mark.parametrize("call", ["evaluate", "predict"])
+def test_plugins_see_a_failure_at_the_end_of_other_calls(
+    train_input: Any, eval_input: Any, tmp_path: Path, call: str
+) -> None:
+    estimator, ends = watched(tmp_path / "m")
+    estimator.train(train_input, max_steps=3)
+    with pytest.raises(RuntimeError) as raised:
+        list(getattr(estimator, call)(eval_input, hooks=[FailsAtTheEnd()]))
+    assert ends[1:] == [(True, raised.value)]

@@ -1,10 +1,15 @@
 """Tests of the inputs of model_fn, and of the signatures of an EstimatorSpec."""
 
+import contextlib
+
 import numpy as np
 import pytest
 
 import estimator_core as ec
 from estimator_core.errors import ArgumentError, ExportError, InputError
+from estimator_core.plugins import Plugins
+from estimator_core.testing import array_format
+from estimator_core.train_eval import rehearsal
 from estimator_signatures.outputs import signature_class_names, signature_methods, signature_outputs
 from estimator_signatures.receiving import features_after, renaming
 
@@ -139,3 +144,43 @@ def test_a_model_without_labels_has_an_eval_signature():
 def test_a_name_of_a_feature_and_of_a_label_is_refused():
     with pytest.raises(ArgumentError, match="names of features and of labels"):
         ec.export.SupervisedInputReceiver({"x": X}, labels={"x": X})
+
+
+class NumbersOfWords:
+    """Converts labels that are words to their lengths, in batches and in exports."""
+
+    name, version, files = "numbers_of_words", 1, {}
+
+    def config(self):
+        return {}
+
+    def apply(self, batch):
+        return {name: np.char.str_len(words.astype(str)).astype(np.float32) for name, words in batch.items()}
+
+    def open(self, source, *, mode, memory, check):
+        return source, lambda element: (element[0], self.apply({"labels": element[1]})["labels"])
+
+    def transforms(self, memory):
+        return ()
+
+    def exported_labels(self, memory):
+        return (self,)
+
+
+def test_a_rehearsed_export_has_the_labels_of_the_export(tmp_path):
+    def model_fn(features, labels, mode):
+        loss = ((features["x"] @ ec.get_variable("w", (2,)) - labels) ** 2).mean()
+        return ec.EstimatorSpec(mode, loss=loss)
+
+    model_fn.data_contract = NumbersOfWords()
+    estimator = ec.Estimator(model_fn, str(tmp_path / "m"), plugins=Plugins(extra=[array_format]))
+    words = np.array(["one", "three"])
+    inputs = ec.inputs.numpy_input_fn({"x": np.ones((2, 2), np.float32)}, words, batch_size=2, shuffle=False)
+    tried = rehearsal(estimator)
+    with contextlib.closing(tried.open(inputs, "eval")) as batches:
+        tried.trace("eval", next(batches))
+
+    def receiver():
+        return ec.export.SupervisedInputReceiver({"x": X}, labels=ec.export.Feature((None,), "string"))
+
+    tried.check_export(receiver, experimental_mode="eval", format="arrays")
