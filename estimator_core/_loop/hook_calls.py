@@ -26,7 +26,7 @@ class HookCalls:
     """Calls hooks in their order. An error names the hook, its package and the step.
 
     Args:
-        hooks: the hooks in call order.
+        hooks: the hooks in call order. A hook that occurs twice is called once, at its first place.
         run: the run that hooks see. Its `followed` has the names that `run.follow` recorded. Its `hook_seconds`
             receives the times of the hooks.
 
@@ -35,7 +35,7 @@ class HookCalls:
     """
 
     def __init__(self, hooks: Sequence[Hook], run: Any) -> None:
-        self.hooks = list(hooks)
+        self.hooks = each_once(hooks)
         self._run = run
         self._seconds: dict[str, float] = run.hook_seconds
         self._begun: list[Hook] = []
@@ -43,11 +43,11 @@ class HookCalls:
 
     def add(self, hooks: Iterable[Hook]) -> None:
         """Appends hooks that are not in the list yet."""
-        self.hooks.extend(hook for hook in hooks if not _has(self.hooks, hook))
+        self.arrange([*self.hooks, *hooks])
 
     def arrange(self, hooks: Sequence[Hook]) -> None:
         """Replaces the list with these hooks, in this order."""
-        self.hooks = list(hooks)
+        self.hooks = each_once(hooks)
 
     def begin(self) -> None:
         """Calls `begin` of the hooks that have not begun yet."""
@@ -195,6 +195,17 @@ def _package(module: str) -> str:
         return f"{distribution} {metadata.version(distribution)}"
     except metadata.PackageNotFoundError:
         return distribution
+
+
+def each_once(hooks: Iterable[Hook]) -> list[Hook]:
+    """Returns the hooks in their order, without repetitions of an object.
+
+    Example:
+        >>> hook = Hook()
+        >>> len(each_once([hook, Hook(), hook]))
+        2
+    """
+    return list({id(hook): hook for hook in hooks}.values())
 
 
 def _has(hooks: Sequence[Hook], hook: Hook) -> bool:

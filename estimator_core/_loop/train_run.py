@@ -21,7 +21,7 @@ from estimator_core._loop.checkpoints import Checkpoints
 from estimator_core._loop.device_state import INPUT_ENDED
 from estimator_core._loop.dispatch import InFlightLimiter, Program, check_fetches
 from estimator_core._loop.feed import feed
-from estimator_core._loop.hook_calls import HookCalls
+from estimator_core._loop.hook_calls import HookCalls, each_once
 from estimator_core._loop.hook_order import HookOrder, default_hooks, in_order
 from estimator_core._loop.hook_schedule import HookSchedule
 from estimator_core._loop.ledgers import ObserverLedger, ResultLog, WriterLedger
@@ -306,8 +306,10 @@ class TrainRun:
         """Begins the hooks of the spec, and then restores and creates all hooks."""
         call, run, calls, context = self._call, self._run, self._calls, self._context
         is_chief = context.devices.processes.index == 0
-        # Every process has the same places.
-        chief_hooks = discovery.training_chief_hooks if is_chief else [Hook() for _ in discovery.training_chief_hooks]
+        shared = {id(hook) for hook in self._order.with_spec((), discovery.training_hooks)}
+        chief_hooks = each_once(hook for hook in discovery.training_chief_hooks if id(hook) not in shared)
+        if not is_chief:
+            chief_hooks = [Hook() for _ in chief_hooks]  # every process has the same places
         calls.arrange(self._order.with_spec(chief_hooks, discovery.training_hooks))
         calls.begin()
         given = discovery.predictions

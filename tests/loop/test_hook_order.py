@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import Any
+from types import ModuleType
+from typing import Any, ClassVar
 
 import optax
 import pytest
 
 import estimator_core as ec
+from estimator_core.hooks import CheckpointPolicy
+from estimator_core.plugins import Plugins
+from tests.loop.conftest import linear_model_fn
 
 
 class Listener(ec.CheckpointListener):
@@ -198,3 +202,55 @@ def test_an_unknown_output_is_named_with_near_matches(make_estimator: Any, train
 
     with pytest.raises(ec.EstimatorError, match=r"no output 'eror'\. Did you mean 'errors'"):
         make_estimator().train(train_input, hooks=[Ask()], steps=1)
+
+
+def calls_of(log: list[Any], name: str, method: str) -> int:
+    return len([entry for entry in log if entry[:2] == (name, method)])
+
+
+@pytest.mark.parametrize("field", ["chief", "hook"])
+def test_a_hook_of_the_call_and_of_the_spec_is_called_once(
+    train_input: Any, recorder: Any, tmp_path: Any, field: str
+) -> None:
+    log: list[Any] = []
+    both, other = recorder("both", log), recorder("other", log)
+    model_fn = model_with(**{"chief": other, "hook": other, field: both})
+    ec.Estimator(model_fn, str(tmp_path)).train(train_input, hooks=[both, both], max_steps=1)
+    for method in ("begin", "after_create", "before_step", "after_step", "end"):
+        assert (calls_of(log, "both", method), calls_of(log, "other", method)) == (1, 1), method
+
+
+@pytest.mark.parametrize("call", ["evaluate", "predict"])
+def test_a_hook_given_twice_is_called_once(
+    make_estimator: Any, train_input: Any, eval_input: Any, recorder: Any, call: str
+) -> None:
+    log: list[Any] = []
+    hook = recorder("hook", log)
+    estimator = make_estimator().train(train_input, max_steps=1)
+    list(getattr(estimator, call)(eval_input, hooks=[hook, hook]))
+    assert [calls_of(log, "hook", method) for method in ("begin", "after_create", "end")] == [1, 1, 1]
+    assert calls_of(log, "hook", "after_step") == 3
+
+
+def test_a_policy_among_the_hooks_of_a_plugin_is_a_hook_and_decides_no_save(
+    train_input: Any, steps_saved: Any, tmp_path: Any
+) -> None:
+    log: list[int] = []
+
+    class Both(CheckpointPolicy, ec.Hook):
+        name: ClassVar[str | None] = None  # both contracts have it
+
+        def next_step(self, step: int) -> int:
+            return step + 1
+
+        def after_step(self, run: Any, step: int, out: Any) -> None:
+            log.append(step)
+
+    plugin = ModuleType("both")
+    plugin.ESTIMATOR_PLUGIN_API = (1, 0)  # type: ignore[attr-defined]
+    plugin.estimator_run_hooks = lambda run: [Both()]  # type: ignore[attr-defined]
+    config = ec.RunConfig(model_dir=str(tmp_path / "model"), save_checkpoints_steps=10)
+    estimator = ec.Estimator(linear_model_fn, config=config, params={}, plugins=Plugins(extra=[plugin]))
+    estimator.train(train_input, max_steps=3)
+    assert log == [1, 2, 3]
+    assert steps_saved(estimator) == [0, 3]
