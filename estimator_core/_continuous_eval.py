@@ -87,11 +87,16 @@ def evaluate_continuously(
     """Performs the evaluator role: waits, evaluates each new checkpoint and exports, until max_steps has been evaluated
     or training has ended earlier.
 
-    Each spec skips the checkpoints that follow within its `throttle_secs`, except the last one. With
-    `throttle_secs=0`, it evaluates every checkpoint.
+    A spec with `throttle_secs=0` evaluates every checkpoint. Any other spec evaluates the newest one, at most once in
+    its `throttle_secs`, and the last one.
     """
     evaluations = Evaluations(estimator, specs)
     last: str | None = None
+    every = any(spec.throttle_secs == 0 for spec in specs)
+
+    def lacks(spec: EvalSpec, path: str) -> bool:
+        return evaluations.metrics.get(spec.name, {}).get("global_step") != checkpoint_step(path)
+
     sleep(max(spec.start_delay_secs for spec in specs))
     due = {spec.name: 0.0 for spec in specs}
     for path, step in new_checkpoints(
@@ -99,21 +104,21 @@ def evaluate_continuously(
         stop=lambda step: max_steps is not None and step >= max_steps,
         sleep=sleep,
         ended=_TrainingEnded(estimator.model_dir),
-        every=any(spec.throttle_secs == 0 for spec in specs),
+        every=every,
     ):
         began = max(clock(), min(due.values()))  # a sleep may end a rounding error too early
         final = max_steps is not None and step >= max_steps
+        newest = (estimator.latest_checkpoint() if every and not final else None) or path
         asking = [spec for spec in specs if final or due[spec.name] <= began]
-        if not evaluations.of_checkpoint(path, final=final, specs=asking):
-            continue
-        last = path
-        due |= {spec.name: began + spec.throttle_secs for spec in asking}
+        for where in dict.fromkeys((path, newest)):
+            of = [spec for spec in asking if (newest if spec.throttle_secs else path) == where and lacks(spec, where)]
+            if of and evaluations.of_checkpoint(where, final=final, specs=of):
+                last = where
+                due |= {spec.name: began + spec.throttle_secs for spec in of}
         if not final:
             sleep(max(0.0, min(due.values()) - clock()))
     if last is not None:
-        step = checkpoint_step(last)
-        skipped = [spec for spec in specs if evaluations.metrics.get(spec.name, {}).get("global_step", -1) < step]
-        evaluations.of_checkpoint(last, final=True, specs=skipped)
+        evaluations.of_checkpoint(last, final=True, specs=[spec for spec in specs if lacks(spec, last)])
         evaluations.export_final(last)
     evaluations.wait()
     return evaluations
