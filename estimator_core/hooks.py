@@ -215,9 +215,10 @@ class Run(Protocol):
         ...
 
     def fetch(self, name: str) -> None:
-        """Declares, in `begin`, that `out[name]` of a non-scalar output (a prediction, a named tensor) will be read.
+        """Declares that `out[name]` of a non-scalar output (a prediction, a named tensor) will be read.
 
-        In an evaluation, summaries must be declared too. `after_create`, which knows the names, may declare them.
+        Call it in `begin`, or in `after_create`, where the names are known. In an evaluation, summaries must be
+        declared too.
         """
         ...
 

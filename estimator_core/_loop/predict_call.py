@@ -137,10 +137,10 @@ class PredictCall:
         calls.begin()
         run.output_kinds = dict.fromkeys(names, "tensor")
         run.output_names = frozenset(names)
-        check_fetches(run.seal_fetches(), names)
         run.step = 0
         run.batch, run.batch_size = first, first.size
         schedule.start()
+        check_fetches(run.seal_fetches(), names)
         schedule.agree()
 
         def fetched(dispatch: Dispatch, predictions: object) -> Iterator[Any]:

@@ -125,7 +125,7 @@ class LoopRun:
     def fetch(self, name: str) -> None:
         """Declares, in `begin` or `after_create`, that `out[name]` of a non-scalar output will be read."""
         if not self._may_fetch and name not in self.fetches:
-            raise HookError(f"fetch({name!r}) must be called in `begin`: the step is compiled already.")
+            raise HookError(f"fetch({name!r}) must be in `begin` or `after_create`: the step is compiled already.")
         self.fetches.add(name)
 
     def seal_fetches(self, processes: Coordinator = ALONE) -> frozenset[str]:

@@ -43,6 +43,13 @@ def model(hooks: Callable[[], Sequence[ec.Hook]] = tuple) -> Callable[..., ec.Es
     return model_fn
 
 
+CALLS: dict[str, Callable[[Any, ec.Hook], object]] = {
+    ec.ModeKeys.TRAIN: lambda estimator, hook: estimator.train(batches(1), steps=1, hooks=[hook]),
+    ec.ModeKeys.EVAL: lambda estimator, hook: estimator.evaluate(batches(1), hooks=[hook]),
+    ec.ModeKeys.PREDICT: lambda estimator, hook: list(estimator.predict(batches(1), hooks=[hook])),
+}
+
+
 def points(directory: str | Path) -> dict[str, list[tuple[int, float]]]:
     """What TensorBoard shows of a directory: step and value of each point, by tag."""
     events = EventAccumulator(str(directory), size_guidance={"scalars": 0, "tensors": 0, "histograms": 0}).Reload()
@@ -107,6 +114,21 @@ def test_hooks_know_all_summaries_of_an_evaluation_and_may_fetch_them(make_estim
     make_estimator(model()).train(batches(4), steps=2).evaluate(batches(2), hooks=[Look()])
     kinds = {"loss": "scalar", "hidden": "tensor", "shown": "scalar", "values": "histogram", "mean": "tensor"}
     assert seen == {**kinds, "at 1": 5.0, "at 2": 6.0}
+
+
+@pytest.mark.parametrize("mode", list(CALLS))
+def test_a_hook_may_fetch_an_output_when_it_knows_the_names(make_estimator: Any, mode: str) -> None:
+    seen: list[list[float]] = []
+
+    class Fetches(ec.Hook):
+        def after_create(self, run: Any) -> None:
+            run.fetch("y" if mode == ec.ModeKeys.PREDICT else "hidden")
+
+        def after_step(self, run: Any, step: int, out: Any) -> None:
+            seen.append(out["y" if mode == ec.ModeKeys.PREDICT else "hidden"].tolist())
+
+    CALLS[mode](make_estimator(model()).train(batches(4), steps=1), Fetches())
+    assert seen == [[0.0, 0.0]]
 
 
 def test_a_hook_may_follow_a_summary_when_it_knows_the_names(make_estimator: Any) -> None:
