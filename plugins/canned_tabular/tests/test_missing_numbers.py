@@ -173,16 +173,17 @@ def test_objects_that_are_integers_stay_integers_where_a_column_of_categories_re
     np.testing.assert_array_equal(*found)
 
 
+@pytest.mark.parametrize("given", [np.arange(1, 7), np.arange(6) % 2 > 0], ids=["integers", "truth values"])
 @pytest.mark.parametrize("hashed", [True, False])
-def test_weights_that_come_as_objects_are_read_as_categories_too(hashed):
+def test_weights_that_come_as_objects_are_read_as_categories_too(hashed, given):
     """They became float32, which such a column refuses."""
     make = tab.categorical_column_with_hash_bucket if hashed else tab.categorical_column_with_identity
     column = make("count", 7, dtype="int64") if hashed else make("count", 7)
     found = []
-    for counts in (np.arange(1, 7), np.arange(1, 7).astype(object)):
+    for counts in (given, given.astype(object)):
         estimator = tab.LinearRegressor([column], weight_column="count", config=ec.RunConfig(tf_random_seed=1))
-        given = numpy_input_fn({"count": counts}, LABELS, 3, shuffle=False)
-        loss = estimator.train(given).evaluate(given)["loss"]
+        rows_in = numpy_input_fn({"count": counts}, LABELS, 3, shuffle=False)
+        loss = estimator.train(rows_in).evaluate(rows_in)["loss"]
         rows = estimator.predict(numpy_input_fn({"count": counts}, batch_size=3, shuffle=False))
         found.append([loss, *(float(row["predictions"][0]) for row in rows)])
     np.testing.assert_array_equal(*found)

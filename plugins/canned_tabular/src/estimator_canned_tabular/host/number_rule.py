@@ -96,11 +96,11 @@ class NumberRule:
         return self._no_number(*_no_numeral(array))
 
     def convert(self, array: Array, known: Any) -> Array:
-        """Returns objects as float32, with None as NaN, or as integers if `whole` and all are. Keeps others."""
+        """Returns objects as float32, with None as NaN. If `whole`, integers and truth values keep their type."""
         if array.dtype.kind != "O" or _no_number(array) is not None:
             return array
         plain = np.array(array.tolist()) if self.whole else array
-        return plain if plain.dtype.kind in "iu" else _numbers(array)
+        return plain if plain.dtype.kind in "iub" else _numbers(array)
 
     def _of_another_width(self, array: Array) -> Fault:
         rows = array.reshape(len(array), -1)

@@ -66,11 +66,11 @@ class WordRule:
         return self._refused(0, array.reshape(-1)[0])
 
     def convert(self, array: Array, known: Any) -> Array:
-        """The array; integers of objects as integers, if they are weights too."""
+        """The array; objects that are integers or truth values as such, if they are weights too."""
         if not (self.weighs and array.dtype.kind == "O"):
             return array
         plain = np.array(array.tolist())
-        return plain if plain.dtype.kind in "iu" else array
+        return plain if plain.dtype.kind in "iub" else array
 
     def _spelled(self, array: Array, spelling: Spelling) -> Fault | None:
         for place, value in enumerate(spelling.texts(array).reshape(-1).tolist()):
