@@ -146,6 +146,20 @@ def test_times_are_the_same_words_in_csv_and_parquet(tmp_path: Path, unit: str) 
     }
 
 
+@pytest.mark.parametrize("unit", ["s", "ms", "us", "ns"])
+def test_the_unit_of_a_time_with_a_zone_adds_no_zeros(tmp_path: Path, unit: str) -> None:
+    stamps = [*map(datetime.datetime.fromisoformat, ("2024-01-31T09:30:00Z", "2024-07-01T10:00:00Z")), None]
+    zones = ["Europe/Berlin", "+05:30", "-03:00"]
+    table = {zone: pyarrow.array(stamps, pyarrow.timestamp(unit, zone)) for zone in zones}
+    pyarrow.parquet.write_table(pyarrow.table(table), tmp_path / "times.parquet")
+    (batch,) = parquet_input_fn(str(tmp_path / "times.parquet"), batch_size=3, num_epochs=1, shuffle=False)()
+    assert {zone: batch[zone].tolist() for zone in zones} == {
+        "Europe/Berlin": [b"2024-01-31 10:30:00+0100", b"2024-07-01 12:00:00+0200", b""],
+        "+05:30": [b"2024-01-31 15:00:00+0530", b"2024-07-01 15:30:00+0530", b""],
+        "-03:00": [b"2024-01-31 06:30:00-0300", b"2024-07-01 07:00:00-0300", b""],
+    }
+
+
 def test_a_fraction_of_a_second_stays_in_the_words_of_a_time(tmp_path: Path) -> None:
     times = pyarrow.array([datetime.time(9, 30, 0, 500000), datetime.time(9, 30, 10)], pyarrow.time64("us"))
     pyarrow.parquet.write_table(pyarrow.table({"clock": times}), tmp_path / "times.parquet")

@@ -333,6 +333,14 @@ def test_a_range_shows_all_digits_and_points_in_time() -> None:
     assert found[1][1].endswith("at above 2025-02-03T00:00:00")
 
 
+@pytest.mark.parametrize("per_second", [1e3, 1e6, 1e9])
+def test_numbers_far_from_the_times_of_a_schema_are_reported(per_second: float) -> None:
+    """Such as milliseconds since 1970 in place of times. They are after the year 9999."""
+    days = learn_schema(pd.DataFrame({"day": pd.date_range("2024-01-01", periods=400)}))
+    found = dict(told(pd.DataFrame({"day": np.full(400, 1_704_067_200 * per_second)}), days))
+    assert f": {1_704_067_200 * per_second:.15g} seconds after 1970 at row 0" in found["range"]
+
+
 @pytest.mark.parametrize("rows", [1, 2, 20])
 @pytest.mark.parametrize("column", ["mostly one number", "mostly one word", "many words"])
 def test_few_rows_of_the_same_source_seldom_drift(column: str, rows: int) -> None:

@@ -83,8 +83,13 @@ def shown_time(seconds: float) -> str:
     Example:
         >>> shown_time(86400.0), shown_time(0.25)
         ('1970-01-02T00:00:00', '1970-01-01T00:00:00.250000')
+        >>> shown_time(1704067200000.0)
+        '1704067200000 seconds after 1970'
     """
-    return (datetime(1970, 1, 1, tzinfo=UTC) + timedelta(seconds=seconds)).replace(tzinfo=None).isoformat()
+    try:
+        return (datetime(1970, 1, 1, tzinfo=UTC) + timedelta(seconds=seconds)).replace(tzinfo=None).isoformat()
+    except OverflowError:  # after the year 9999, such as milliseconds in place of seconds
+        return f"{seconds:.15g} seconds after 1970"
 
 
 def _whole(shares: list[float]) -> list[float]:

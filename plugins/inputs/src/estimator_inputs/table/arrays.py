@@ -39,7 +39,7 @@ def to_column(array: Any, kind: ColumnType) -> tuple[Column, np.ndarray | None]:
         timed = pa.types.is_time(array.type) or pa.types.is_timestamp(array.type)
         array = array.cast(wanted, safe=exact)
         if timed and kind.dtype == STRING:  # the unit of the file adds zeros, which a CSV file of the times lacks
-            array = cast("Any", pc).replace_substring_regex(array, r"\.0+(Z?)$", r"\1")
+            array = cast("Any", pc).replace_substring_regex(array, r"\.0+(Z?|[+-]\d{4})$", r"\1")
     return _listed(array, kind) if kind.listed else _flat(array, kind)
 
 
