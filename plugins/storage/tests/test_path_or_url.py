@@ -120,6 +120,7 @@ def test_a_model_dir_may_have_the_name_of_a_checkpoint(door: str, name: str, tmp
     assert ec.load_variables(f"{url}/checkpoints/2")
 
 
+@pytest.mark.plugins
 def test_a_model_dir_without_a_checkpoint_is_named_by_its_url(tmp_path: Path) -> None:
     url = f"file://{tmp_path}/new"
     calls = ("evaluate", "predict", "export", "a value")
