@@ -35,7 +35,7 @@ _EARLIER = {
 
 
 def did_you_mean(name: object, known: Iterable[object]) -> str:
-    """A question for the end of a message about an unknown name; "" if no known name is similar.
+    """Returns a question for the end of a message about an unknown name; "" if no known name is similar.
 
     Example:
         >>> did_you_mean("los", ["loss", "accuracy"])

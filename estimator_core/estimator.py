@@ -531,7 +531,7 @@ class Estimator:
         checkpoint_path: str | None,
         single: bool,
     ) -> Iterator[Any]:
-        """Returns a generator. Its context is the context at the first `next`."""
+        """Yields the predictions. Their context is the context at the first `next`."""
         from estimator_core._loop.predict_call import PredictCall
         from estimator_core._loop.predictions import ended_at_exit
 

@@ -483,8 +483,8 @@ class CheckpointPolicy:
         return True
 
     def next_step(self, step: int) -> int | Wake | None:
-        """When to save next: after a global step (> `step`), according to a `Wake` (`within` is ignored), or never
-        (None). It is called once after `at_start`, and once after each save that it requested.
+        """Returns when to save next: after a global step (> `step`), according to a `Wake` (`within` is ignored), or
+        never (None). It is called once after `at_start`, and once after each save that it requested.
         """
         return None
 

@@ -42,7 +42,7 @@ class Backend(Protocol):
         ...
 
     def probe(self) -> Available | Unavailable:
-        """Returns whether the backend can be used on this machine. It never raises an error."""
+        """Returns `Available` if this machine can use the backend, else `Unavailable`. It never raises an error."""
         ...
 
     def initialize(self) -> None:

@@ -66,7 +66,7 @@ _LONG_COMPILE_SECS = 0.25
 
 @functools.cache
 def return_memory_of_compilers() -> None:
-    """Returns the memory that a long compilation has freed to the system, before the program runs, from now on.
+    """Makes each long compilation from now on return its freed memory to the system before the program runs.
 
     XLA leaves hundreds of megabytes in the allocator, in pieces that do not fit the arrays of a step. Only the
     allocator of glibc is affected.

@@ -131,7 +131,7 @@ class PartitionRules:
 
 
 def _one_by_one(entries: str | Iterable[Entry] | None) -> tuple[str | Entry, ...]:
-    """The parts of what may be one name, several parts, or None."""
+    """Returns the parts of one name, of several parts, or of None."""
     return (entries,) if isinstance(entries, str) else tuple(entries or ())
 
 
@@ -273,8 +273,7 @@ def slice_count(devices: Sequence[object]) -> int:
 
 
 def network_axes(sizes: Mapping[str, int], slices: int) -> dict[str, int]:
-    """Returns the part of each axis that crosses the network: all slices, on the first axis whose size is a multiple of
-    them.
+    """Returns the part of each axis that crosses the network: all slices, on the first axis that they divide evenly.
 
     Stages of a pipeline are first, since they send least, then batch axes.
 

@@ -161,7 +161,7 @@ class SummarySaverHook(Hook):
         self._writer.open(run)
 
     def next_step(self, step: int) -> Wake | None:
-        """The timer's next step, or only the first of an evaluation. The hook only reads outputs."""
+        """Returns the timer's next step, or only the first of an evaluation. The hook only reads outputs."""
         return None if self._evaluated is not None and step else self._timer.wake(step)
 
     def after_step(self, run: Run, step: int, out: StepOutputs) -> None:

@@ -37,7 +37,7 @@ class LoggingTensorHook(Hook):
 
     Raises:
         ArgumentError: neither an interval nor `at_end` is set, or both intervals are.
-        HookError: a name is not that of an output. Raised in the run.
+        HookError: no output has one of the names. Raised in the run.
 
     Example:
         >>> LoggingTensorHook(["loss"], every_n_iter=10).next_step(0)

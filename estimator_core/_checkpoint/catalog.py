@@ -126,12 +126,12 @@ def work_epoch(name: str) -> int | None:
 
 
 def model_dir_of(path: Path) -> Path:
-    """The model_dir of its directory `checkpoints`. A model_dir may have that name, too."""
+    """Returns the model_dir of its directory `checkpoints`, or the path itself. A model_dir may also have that name."""
     return path.parent if path.name == CHECKPOINTS_DIR and not checkpoints_dir(path).is_dir() else path
 
 
 def is_step(name: str) -> bool:
-    """Returns whether a name is that of a checkpoint."""
+    """Returns whether a name is a checkpoint's name."""
     return name.isascii() and name.isdigit() and str(int(name)) == name
 
 
@@ -209,7 +209,7 @@ def check_named(path: Path) -> None:
     """Verifies that a directory is the checkpoint that the journal names for its step, if there is a journal.
 
     Raises:
-        CheckpointCorruptError: the directory is a different one.
+        CheckpointCorruptError: the journal names another checkpoint or no checkpoint for the step.
     """
     lineage = lineage_of(path.parents[1])
     if lineage is None:

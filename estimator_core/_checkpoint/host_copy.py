@@ -1,4 +1,4 @@
-"""Copies device arrays to host memory, without other references to the copies.
+"""Copies device arrays to host memory that the copies share with no other array.
 
 A numpy view of a live jax array on the CPU silently disables its donation, so every array is really copied. The buffers
 are kept from one save to the next, because the first use of fresh pages costs far more than the copy itself. A copy can
@@ -97,7 +97,7 @@ class HostArray:
     """One array as it is stored, with its original form.
 
     Args:
-        stored: a numpy array in C order without other references.
+        stored: a numpy array in C order, in memory that it shares with no other array.
         shape, dtype: the shape and dtype of the original. They differ from those of the stored array only for typed
             random keys.
         key_impl: the random number generator of a typed key, otherwise None.

@@ -191,8 +191,8 @@ def share_of(work: Path, process: int, own: Mapping[Key, HostPiece], base: Base 
     """Returns the part that a process writes into a checkpoint directory: all of its pieces, or only the changes.
 
     Raises:
-        CheckpointError: the previous checkpoint cannot be read.
-        OSError: the pack of the previous checkpoint cannot be linked.
+        CheckpointError: the manifest of the base cannot be read, or the pack of its full save was deleted.
+        OSError: the pack of the full save cannot be linked.
     """
     linked = [] if base is None else _link(work, process, base.checkpoint)
     if base is None or not linked:

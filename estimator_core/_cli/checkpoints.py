@@ -164,7 +164,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _listed(directory: Path) -> Sequence[tuple[Path, Manifest | CheckpointError]]:
-    """The recorded checkpoints, then existing directories that do not count."""
+    """Returns the recorded checkpoints, then existing directories that do not count."""
     model_dir = model_dir_of(directory)
     found: list[tuple[Path, Manifest | CheckpointError]] = []
     for one in listed(model_dir):

@@ -129,7 +129,8 @@ def announce(
         processes: the processes that compute together.
         call: the name of the call.
         hooks: the hooks of the call, without those that plugins add.
-        versions: the versions of the packages in use. All processes must have the same versions, also of jax.
+        versions: a function that returns the versions of the packages in use. All processes must have the same
+            versions, also of jax.
         arguments: the arguments that decide how long the call takes and what it does: numbers, text, or lists of them.
 
     Raises:

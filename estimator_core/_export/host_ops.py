@@ -281,7 +281,7 @@ class Rename:
         self._names = dict(names)
 
     def config(self) -> dict[str, Any]:
-        """The arguments."""
+        """Returns the arguments."""
         return {"names": self._names}
 
     @property
@@ -294,6 +294,6 @@ class Rename:
         return {self._names.get(name, name): array for name, array in batch.items()}
 
     def program(self, features: Mapping[str, Feature]) -> HostProgram:
-        """A program without operations, because only names change."""
+        """Returns a program without operations, because only names change."""
         outputs = {self._names.get(name, name): name for name in features}
         return HostProgram(outputs=outputs, features={new: features[old] for new, old in outputs.items()})

@@ -214,14 +214,14 @@ class InputOptions:
     """The properties that an input declares. An iterator has them as its attribute `input_options`.
 
     Args:
-        fresh_arrays: the input never writes again into an array that it yielded, so arrays are not copied.
-        replay: if the iterator has no `get_state`/`set_state`, a position is reached by drawing and dropping batches.
+        fresh_arrays: whether the input never writes into an array that it has yielded, so that arrays are not copied.
+        replay: whether drawing and dropping batches reaches a position, if the iterator has no `get_state`/`set_state`.
         ragged: "exact" runs a short last batch at its own shape. "pad" fills it up and marks the rows in the weights.
         batch_size: the number of rows of a padded batch. None: the number in the first batch.
-        endless: the input never ends. An evaluation of it requires a number of steps.
-        varying_shapes: sizes other than the batch size may change from batch to batch, such as lengths padded to a few
-            buckets. Every shape costs one more compiled program.
-        whole: with several processes, every process draws the same global batches and keeps its own rows.
+        endless: whether the input never ends. An evaluation of it requires a number of steps.
+        varying_shapes: whether sizes other than the batch size may change from batch to batch, such as lengths padded
+            to a few buckets. Every shape costs one more compiled program.
+        whole: whether each of several processes draws the same global batches and keeps its own rows.
 
     Raises:
         ArgumentError: `ragged` is unknown, or the batch size is below 1.

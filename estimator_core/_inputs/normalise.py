@@ -99,7 +99,7 @@ class Normaliser:
     def __call__(self, element: PyTree) -> Parts:
         """Checks and splits one element.
 
-        Raises: the element differs from the first one, or its contents are not allowed in a batch.
+        Raises:
             InputError: the element differs from the first one, or its contents are not allowed in a batch.
         """
         pair = None if self.quick is None else self.quick(element)

@@ -28,7 +28,7 @@ def prefetch(source: BatchSource, place: Callable[[Batch], Batch], *, depth: int
 
     Args:
         source: the source of the batches. The prefetched source owns it.
-        place: puts a batch on its devices. It runs in the thread.
+        place: a function that puts a batch on its devices. It runs in the thread.
         depth: the largest number of ready batches, at least 1.
 
     Raises:

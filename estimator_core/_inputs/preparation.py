@@ -119,7 +119,7 @@ class Preparation:
         return with_transforms(input_fn, features=(*before, *self.features), labels=self.labels)
 
     def observing(self, model_dir: Path | None) -> contextlib.AbstractContextManager[tuple[Any, ...]]:
-        """Yields transforms that record the features of training inside the block. The record is stored in model_dir,
+        """Returns a context of transforms that record the features of training. The record is stored in model_dir,
         unless model_dir is None.
         """
         if not self.features:

@@ -280,7 +280,7 @@ def _replayed(
 
 
 def _continued(position: InputPosition, opened: Walk, open_walk: Callable[[], Walk], note: str) -> TakenUp:
-    """The elements after the position; those of the whole input if none is left."""
+    """Continues after the position, or starts the input again if it has no further elements."""
     first = next(opened.elements, _END)
     if first is _END:
         return _again(open_walk(), f"it ends after {position.examples} examples", ended=True)

@@ -261,7 +261,7 @@ class SharedDecisions(SharedHooks):
 
 
 def decisions_of(devices: Devices, preemption: Preemption) -> Decisions:
-    """The decisions of a training call on these devices."""
+    """Returns the decisions of a training call on these devices."""
     if not devices.placement.spans_processes:
         return OwnDecisions(preemption)
     from estimator_core._loop.shared_feed import AHEAD, step_flags
@@ -270,7 +270,7 @@ def decisions_of(devices: Devices, preemption: Preemption) -> Decisions:
 
 
 def hooks_of(devices: Devices) -> Decisions:
-    """What the hooks of an evaluation or of predictions agree on over these devices."""
+    """Returns the decisions for the hooks of an evaluation or of predictions on these devices."""
     if not devices.placement.spans_processes:
         return NOBODY_ASKS
     from estimator_core._loop.shared_feed import AHEAD, step_flags

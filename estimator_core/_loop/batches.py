@@ -47,7 +47,7 @@ class Tuner(Protocol):
         ...
 
     def wait(self) -> float:
-        """The number of seconds in which `look` would do nothing."""
+        """Returns the number of seconds in which `look` would do nothing."""
         ...
 
     def away(self) -> AbstractContextManager[None]:

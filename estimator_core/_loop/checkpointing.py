@@ -38,7 +38,7 @@ def has_policy(config: RunConfig) -> bool:
 
 
 def checkpoint_policy(config: RunConfig, plugins: Plugins, hooks: Sequence[Hook]) -> CheckpointPolicy | None:
-    """The policy of a call: the one among its hooks, otherwise that of the config; None if nothing is saved.
+    """Returns the policy of a call: the one among its hooks, or the policy of the config; None if nothing is saved.
 
     Args:
         config: the RunConfig, which names the component. It is created with the cadence `save_steps` and `save_secs`.

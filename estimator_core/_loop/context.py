@@ -96,13 +96,13 @@ class RunContext:
         """Waits until all processes have arrived at the same call. Inside the block, all end when one fails.
 
         Args:
-            call: what is called.
+            call: the name of the call.
             hooks: the hooks of the call, without those that plugins add.
             arguments: see `announce`.
 
         Raises:
             ArgumentError: the processes make different calls.
-            ProcessLostError: a process is gone.
+            ProcessLostError: a process is lost.
         """
         processes = self.devices.processes
         with ending_together(processes):

@@ -198,7 +198,7 @@ def _checked(run: LoopRun, first: Batch | None) -> Batch:
 
 
 def _run_of(context: RunContext, steps: int | None) -> LoopRun:
-    """The run of the evaluation that hooks see."""
+    """Returns the run of the evaluation that hooks see."""
     run = LoopRun.of(context, DeviceState(), last_step=steps)
     part = input_context(context.devices)
     run.input_part, run.input_rows = (part.input_pipeline_id, part.num_input_pipelines), part.rows

@@ -40,11 +40,11 @@ class ExportCall:
     Attributes:
         context: the context of the call.
         programs: the programs of the Estimator.
-        receivers: by mode.
-        assets_extra: files to add.
+        receivers: the functions that return the receivers, by mode.
+        assets_extra: the files to add, from the name in the export to the path.
         format_name: the name of the format.
-        host_transforms: those of the Estimator, for features.
-        label_transforms: those of the Estimator, for labels.
+        host_transforms: the transforms of the Estimator for features.
+        label_transforms: the transforms of the Estimator for labels.
     """
 
     context: RunContext
@@ -63,8 +63,8 @@ class ExportCall:
         Args:
             export_dir_base: the parent directory of the exports.
             live: the state in memory.
-            states: returns the state to export if it is not in memory.
-            checkpoint_path: a checkpoint to export instead of the newest state.
+            states: the provider of the state to export if it is not in memory.
+            checkpoint_path: the checkpoint to export instead of the newest state.
 
         Raises:
             ArgumentError, ArgumentTypeError, ExportError: something cannot be exported. Nothing is left on disk.
@@ -102,11 +102,11 @@ class ExportCall:
         seen: Mapping[str, Mapping[str, Any]],
         source: str | None,
     ) -> tuple[ExportRequest, ExportFormat]:
-        """The contents of an export, checked by its format, and the format.
+        """Returns the contents of an export, checked by its format, and the format.
 
         Args:
-            state: returns the state to export.
-            values: copies a variable to a host array.
+            state: a function that returns the state to export.
+            values: a function that copies a variable to a host array.
             seen: the record of features seen in training, from `seen_features`.
             source: the checkpoint of the state.
 

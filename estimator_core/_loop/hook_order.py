@@ -59,10 +59,10 @@ class HookOrder:
     """The hooks of one call, created once. The hooks of the EstimatorSpec are added after discovery.
 
     Attributes:
-        first: evaluations of a save, and those between saves.
-        default: before and after the given ones.
+        first: the hooks for evaluations of a save, and between saves.
+        default: the default hooks, before and after the given ones.
         given: the hooks of plugins, then those of the call, in the order of `in_order`.
-        last: the save.
+        last: the hook that saves.
     """
 
     first: Sequence[Hook]
@@ -71,7 +71,7 @@ class HookOrder:
     last: Sequence[Hook]
 
     def with_spec(self, chief_hooks: Sequence[object] = (), spec_hooks: Sequence[object] = ()) -> list[Any]:
-        """All hooks, including those of the EstimatorSpec for the chief and for every process."""
+        """Returns all hooks, including those of the EstimatorSpec for the chief and for every process."""
         before, after = [*self.first, *chief_hooks], [*spec_hooks, *self.last]
         return [*before, *self.default.early, *self.given, *self.default.late, *after]
 

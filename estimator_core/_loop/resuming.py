@@ -208,7 +208,7 @@ def find_start(
         owed: a function that returns the ending of the call that wrote the newest checkpoint, if only its end remains.
 
     Raises:
-        CheckpointError: there is a checkpoint of another framework, and no other.
+        CheckpointError: the model_dir has only a checkpoint of another framework.
         CheckpointNotFoundError: the only checkpoints were deleted during the read.
     """
     processes = devices.processes

@@ -86,7 +86,7 @@ class LoopRun:
 
     @classmethod
     def of(cls, context: RunContext, live: DeviceState, *, last_step: int | None = None) -> LoopRun:
-        """The run of the call with this context."""
+        """Returns the run of the call with this context."""
         run = cls(
             mode=context.mode,
             estimator=context.estimator,
@@ -157,7 +157,7 @@ class LoopRun:
         Args:
             input_fn: the input.
             context: the shard of this process. None: all data.
-            position: where to continue. None: at the start.
+            position: the position at which to continue. None: the start.
         """
         functions = self._batch_functions
 

@@ -124,7 +124,7 @@ def prepared(
     processes: Coordinator,
     start: Callable[[], None],
 ) -> EvalStep:
-    """The program that returns what the hooks fetch. All hooks have started, including those of the EstimatorSpec.
+    """Returns the program for the outputs that hooks fetch. All hooks have started, also those of the EstimatorSpec.
 
     Args:
         run: the run that hooks see. It receives the names of the outputs.

@@ -40,13 +40,13 @@ class TrainCall:
     Attributes:
         context: the context of the call, still without its event file, decisions and results. Its directory is the
             model_dir, which exists when `execute` is called.
-        programs, state: of the Estimator.
-        fresh: makes a state of initial values.
-        entered: inside the block, calls of the Estimator belong to the call of a context.
-        place: the place that the model_dir stands for, such as a URL.
-        evaluations: of train_and_evaluate.
-        seeing: records the features that training sees, if anything does.
-        history: written to.
+        programs, state: the programs and the state of the Estimator.
+        fresh: a function that makes a state of initial values.
+        entered: a function that returns a block in which calls of the Estimator belong to the call of a context.
+        place: the model_dir, which may be a copy of a URL.
+        evaluations: the evaluations of train_and_evaluate.
+        seeing: the transforms that record the features of training. It may be empty.
+        history: the history that the call fills.
     """
 
     context: RunContext

@@ -350,7 +350,7 @@ class TrainRun:
         return self._run.stop_reason is not None or self._run.step == self._run.last_step
 
     def _fetches(self, discovery: Discovery) -> frozenset[str]:
-        """The declared outputs that cost time. All others are returned anyway."""
+        """Returns the declared outputs that cost time. All others are returned anyway."""
         wanted = self._run.seal_fetches(self._context.devices.processes)
         check_fetches(wanted, self._run.output_names)
         return frozenset(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-#: Words in the names of metrics whose lower values are better. For all other metrics, higher values are better.
+#: Words in the names of metrics whose lower values are better. Of all other metrics, higher values count as better.
 _LESS = re.compile(
     "brier|cer|cosh|crossentropy|deviance|divergence|ece|entropy|errors?|hinge|logloss|loss|losses|mae|mape|mse|msle|"
     "nll|perplexity|rmse|rmsle|smape|wer"

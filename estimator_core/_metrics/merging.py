@@ -79,7 +79,6 @@ def on_host(fn: Callable[..., Any], **arrays: ArrayLike) -> HostMetric:
     Args:
         fn: the function that is called once, with one numpy array per keyword: all batches in order, without padded
             rows. It returns a number or an array.
-            or an array.
         **arrays: the arrays, each [batch, ...]. The trailing axes must be the same in all batches.
 
     Raises:

@@ -173,8 +173,8 @@ class Scope:
         """Makes a value an output of the step.
 
         Raises:
-            ModelFnError: the name is taken, or the value belongs to an inner trace. This does not apply to summaries of
-                predictions.
+            ModelFnError: the name is taken, or the value belongs to an inner trace. A prediction ignores a summary that
+                repeats the name of another summary or belongs to an inner trace.
         """
         nobody_writes = self.mode == ModeKeys.PREDICT and output.kind != "tensor"
         if nobody_writes and (path in self.summaries or not self.is_outermost):

@@ -51,9 +51,9 @@ class StoredArray:
 
     Args:
         packs: the packs.
-        item, path, shape, dtype: those of the array, as it is stored.
-        parts: names of packs, and the pieces of the array in them.
-        deltas: rows that have changed since the pieces were written.
+        item, path, shape, dtype: the item, path, shape and dtype of the stored array.
+        parts: the names of packs, each with a piece of the array in it.
+        deltas: the rows that have changed since the pieces were written.
     """
 
     packs: Packs
@@ -66,7 +66,7 @@ class StoredArray:
 
     @property
     def nbytes(self) -> int:
-        """Bytes of all elements."""
+        """The number of bytes of all elements."""
         return math.prod(self.shape) * self.dtype.itemsize
 
     def __array__(self, dtype: np.dtype | None = None, copy: bool | None = None) -> np.ndarray:

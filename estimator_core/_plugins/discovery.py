@@ -182,7 +182,7 @@ def made_for(error: BaseException, distribution: str | None) -> str:
 
 
 def _named(distribution: metadata.Distribution | None) -> tuple[str, str | None]:
-    """Returns the name and version of a distribution. They replace an entry-point name, which can be any name."""
+    """Returns the name and version of a distribution. An entry-point name cannot replace them: it can be any name."""
     try:
         found = distribution and distribution.metadata
         return (found["Name"], found["Version"]) if found and "Name" in found else (_NAMELESS, None)

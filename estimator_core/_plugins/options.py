@@ -81,7 +81,7 @@ def resolve_options(
 
 
 def hint_for_entry_point(name: str, plugins: Iterable[PluginRecord | Candidate]) -> str:
-    """The hint to use another name than that of an entry point; "" if the name is not an entry point.
+    """Returns the hint to name the distribution; "" if the name is not the name of an entry point.
 
     Example:
         >>> heads = PluginRecord(name="heads", distribution="acme-heads", version="1.0", status="loaded")

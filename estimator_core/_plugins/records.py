@@ -321,10 +321,10 @@ class PluginRecord:
 
 
 def declared(plugin: object, name: str, type_: type) -> tuple[Any, ...]:
-    """What a function of a plugin returns: a list of records of one type, or of names.
+    """Returns the records or names that a function of a plugin declares, all of one type.
 
     Raises:
-        PluginError: it raised an error, returned something else, or declares a name twice.
+        PluginError: the function raised an error, returned something else, or declares a name twice.
     """
     what = "names" if type_ is str else f"{type_.__name__} records"
     try:

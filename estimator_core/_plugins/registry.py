@@ -29,12 +29,12 @@ class Registered:
         return f"{self.plugin.owner}:{self.component.name}"
 
     def describe(self) -> str:
-        """Returns the description of the component in messages."""
+        """Returns the description of the component for messages."""
         return f"{self.component.kind} {self.component.name!r} of {self.plugin.label} ({self.component.target})"
 
 
 def remedy(name: str, plugins: Iterable[PluginRecord]) -> str:
-    """What to do about a name that several plugins provide. A name cannot tell apart the entry points of one package.
+    """Returns the remedy for a name of several plugins. A name cannot distinguish the entry points of one package.
 
     Example:
         >>> acme = PluginRecord(name="a", distribution="acme", version="1.0", status="loaded")

@@ -171,8 +171,8 @@ def discover(
 
 
 def train_metrics(model_fn: BoundModelFn, spec: EstimatorSpec, scope: Scope) -> dict[str, Any]:
-    """The metrics of a training step. A summary with the same name replaces a metric, as in TensorFlow, unless nobody
-    writes it.
+    """Returns the metrics of a training step. A summary of the same name that is written replaces a metric, as in
+    TensorFlow.
     """
     kept = {name for name, one in scope.summaries.items() if one.kind == "scalar" or model_fn.writes_summaries}
     return {name: one for name, one in (spec.eval_metric_ops or {}).items() if name not in kept}

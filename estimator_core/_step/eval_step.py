@@ -205,7 +205,7 @@ class EvalStep:
     def _joined(
         self, state: TrainState, features: PyTree, labels: PyTree, weights: Mask
     ) -> tuple[dict[str, Metric], Accumulated, dict[str, PyTree], Arrays]:
-        """Returns the result of `_batch`, and after its metrics the part of them that is accumulated."""
+        """Returns the result of `_batch`, with the arrays to accumulate inserted after the metrics of the device."""
         with noting() as noted:
             on_device, on_host, outputs = self._batch(state, features, labels, weights)
         together = Together.of(on_device, apart=self._placement is not None)

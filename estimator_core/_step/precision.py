@@ -123,7 +123,7 @@ def over_micro_batches(
         labels: the labels of the whole batch, or None.
         weights: the padding mask of the whole batch, or None.
         model_state: the state before the first part; it passes from part to part.
-        spread: splits every part over all devices; None with one device.
+        spread: a function that splits every part over all devices. None with one device.
     """
     size = _batch_size((features, labels))
     if count == 1 or size is None or size % count:

@@ -404,7 +404,7 @@ class NoSummaries:
         return nullcontext()
 
     def encode_if_due(self) -> bool:
-        """Returns that nothing is waiting."""
+        """Returns True, because no numbers wait."""
         return True
 
     def flush(self) -> None:

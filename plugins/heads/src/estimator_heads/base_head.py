@@ -140,7 +140,7 @@ class BaseHead(abc.ABC):
         return {}
 
     def with_class_names(self, names: Mapping[str, Sequence[str]]) -> Self:
-        """Returns this head with learned class names, which are given by the keys of `label_rules`."""
+        """Returns this head with learned class names, by the keys of `label_rules`."""
         return self
 
     def evaluation_hooks(self) -> tuple[Hook, ...]:

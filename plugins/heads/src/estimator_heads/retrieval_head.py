@@ -119,7 +119,7 @@ class RetrievalHead(BaseHead):
         mode: str | None = None,
         regularization_losses: Sequence[jax.Array] | None = None,
     ) -> dict[str, Metric]:
-        """Returns the average loss, and metrics of the rank of the own candidate of a query in its batch."""
+        """Returns the average loss, and metrics of the rank of each query's own candidate in its batch."""
         scores = self._scores(logits, features)
         weights = self._weights(features, scores)
         place = jnp.diagonal(ranks(scores)).astype(jnp.float32)

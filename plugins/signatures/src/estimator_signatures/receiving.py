@@ -61,13 +61,13 @@ def entering(
 
 
 def client_transforms(serving: ServingInputReceiver) -> Sequence[HostTransform]:
-    """The transforms from what a client sends to the features: the receiver's own, or new names.
+    """Returns the transforms from client inputs to the features: those of the receiver, or new names.
 
     Args:
         serving: the receiver.
 
     Raises:
-        ExportError: it has no transforms, and the features cannot be made from what it receives.
+        ExportError: the receiver has no transforms, and its features are not among the received ones.
 
     Example:
         >>> column = Feature((None, 2))
@@ -81,7 +81,8 @@ def renaming(received: Mapping[Any, Feature], features: Mapping[Any, Feature]) -
     """Returns the transforms of a receiver without transforms: none, or a `Rename` from received arrays to features.
 
     Raises:
-        ExportError: a feature is not among the received ones, or several received ones could be the feature.
+        ExportError: a feature is not among the received ones, or several received ones could be the feature, or one
+            received one would be several features.
     """
     names: dict[str, str] = {}
     for name, feature in features.items():

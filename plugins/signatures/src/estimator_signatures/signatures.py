@@ -247,7 +247,7 @@ def _abstract(inputs: Mapping[str, Feature], batch: object) -> dict[str, jax.Sha
 
 
 def _users_line(error: BaseException) -> str:
-    """Returns the innermost line of the traceback that is not in a library."""
+    """Returns the innermost line of the traceback outside jax, flax, optax and the packages that export."""
     frames = [
         frame
         for frame in traceback.extract_tb(error.__traceback__)

@@ -11,7 +11,7 @@ def require(extra: str, *modules: str) -> None:
     """Refuses a format whose packages are not installed. The message names the extra in the normalized form of pip.
 
     Raises:
-        ExportError: the message says what to install, or which file has the name of a package.
+        ExportError: a package is not installed, or a file has its name. The message names the package or the file.
     """
     specs = {name: importlib.util.find_spec(name) for name in modules}
     missing = [name for name, spec in specs.items() if spec is None]

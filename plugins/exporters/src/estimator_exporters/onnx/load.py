@@ -24,7 +24,10 @@ class LoadedOnnx(Loaded):
 
     @property
     def own_signatures(self) -> Mapping[str, Signature]:
-        """Returns the signatures for clients of onnxruntime: text inputs, class names. The first call opens a graph."""
+        """Returns the signatures for clients of onnxruntime: texts as inputs, class names as outputs.
+
+        The first call of a signature opens its graph.
+        """
         found = dict(self.signatures)
         for name, described in self.manifest.get("raw_signatures", {}).items():
             outputs = features(described["outputs"])

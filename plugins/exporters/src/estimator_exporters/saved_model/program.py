@@ -97,7 +97,7 @@ def _readable_on(exported: Any, lowered: Callable[[tuple[str, ...]], Any], where
     """Returns the platforms on which TensorFlow has all functions that a program calls.
 
     Raises:
-        ExportError: a CPU lacks one of them too. The message names it.
+        ExportError: TensorFlow lacks one of these functions on a CPU. The message names it.
     """
     if not foreign_calls(exported.mlir_module_serialized):
         return PLATFORMS

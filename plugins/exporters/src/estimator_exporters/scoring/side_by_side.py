@@ -1,4 +1,4 @@
-"""Threads that read and write during the scoring. Each is at most a few batches ahead or late."""
+"""Threads that read and write during the scoring. Each is at most a few batches early or late."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def ahead(items: Generator[_T], *, most: int = _WAITING) -> Generator[_T]:
 def behind(
     add: Callable[[Mapping[str, np.ndarray]], None], *, most: int = _WAITING
 ) -> Generator[Callable[[Mapping[str, np.ndarray]], None]]:
-    """Returns a function that runs `add` in a thread, in order. It waits while `most` calls are open.
+    """Yields a function that runs `add` in a thread, in order. It waits while `most` calls are open.
 
     All calls have ended when the block is left. An error of a call is raised by a later call, or at the end of the
     block.

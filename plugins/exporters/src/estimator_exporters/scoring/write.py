@@ -50,7 +50,7 @@ def check_output(path: Path) -> None:
 
 @contextlib.contextmanager
 def writing(path: Path) -> Generator[Writer]:
-    """Returns the writer for the suffix of a path. The file has a temporary name until the block ends without an error.
+    """Yields the writer for the suffix of a path. The file has a temporary name until the block ends without an error.
 
     Raises:
         ArgumentError: the same conditions as in `check_output`.

@@ -132,7 +132,7 @@ class _Server:
         return Response(status_code=200)
 
     async def ready(self, request: Request) -> Response:
-        """Returns whether every model is ready."""
+        """Reports whether every model is ready."""
         return Response(status_code=200 if self._repository.ready else 503)
 
     async def index(self, request: Request) -> Response:
@@ -164,7 +164,7 @@ class _Server:
         return await answered(self._describe(request))
 
     async def model_ready(self, request: Request) -> Response:
-        """Returns whether a model is ready."""
+        """Reports whether a model is ready."""
 
         async def answer() -> Response:
             self._repository.get(request.path_params["model"], request.path_params.get("version"))

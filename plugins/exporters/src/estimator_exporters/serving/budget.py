@@ -49,7 +49,7 @@ class Budget:
         raise FullError("the server's memory for requests is full; ask again later")
 
     def give_back(self, count: int) -> None:
-        """Returns bytes."""
+        """Returns bytes to the budget."""
         with self._lock:
             self.used -= count
 
@@ -77,7 +77,7 @@ class Lease:
         self.held += count
 
     def shrink(self, to: int) -> None:
-        """Returns all bytes above `to`."""
+        """Returns all bytes above `to` to the budget."""
         if self.held > to:
             self._budget.give_back(self.held - to)
             self.held = to

@@ -51,7 +51,7 @@ class Form(Protocol):
             charge: called with the bytes of memory that decoding needs.
 
         Raises:
-            RefusedError: the request is wrong.
+            RefusedError: the request is invalid.
         """
         ...
 

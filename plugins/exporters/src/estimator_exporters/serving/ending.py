@@ -71,7 +71,7 @@ class EndingServer(uvicorn.Server):
         """Loads the models, and then listens. Another process may have taken the address in the meantime.
 
         Raises:
-            ArgumentError: the address is taken.
+            ArgumentError: the server cannot listen, for example because another process has taken the address.
         """
         try:
             await super().startup(sockets)

@@ -38,7 +38,8 @@ class Source:
     Attributes:
         name: the name of the model.
         directory: the directory of one export, or of the time-stamped exports of the model.
-        update: copies the given number of newest exports into the directory. Does nothing for a local directory.
+        update: a function that copies the given number of newest exports into the directory. It does nothing for a
+            local directory.
     """
 
     name: str

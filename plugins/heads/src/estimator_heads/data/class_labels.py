@@ -94,7 +94,7 @@ class ClassLabels:
         return bits.item(bits.argmax()) < self.n_classes
 
     def fault(self, array: Array, known: Any) -> Fault | None:
-        """Returns the first label that is not a class."""
+        """Returns the first label that is not a class, or None."""
         names = self.names or known
         kind = array.dtype.kind
         if names is not None:

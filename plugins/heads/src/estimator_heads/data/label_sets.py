@@ -54,7 +54,7 @@ class LabelSets:
         return False
 
     def fault(self, array: Array, known: Any) -> Fault | None:
-        """Returns the first row whose labels are not classes, or may be multi-hot labels of another width."""
+        """Returns the first row whose labels are not classes or may be multi-hot with another width, or None."""
         hot = by_class(array, self.n_classes)
         if hot is not None and _binary(hot).all():
             return None
@@ -80,8 +80,8 @@ class LabelSets:
         return np.flatnonzero((rows.min(1) < -1) | (high >= self.n_classes) | ((high < 2) & may_be_hot)).tolist()
 
     def _doubtful_lists(self, rows: Sequence[Array]) -> Iterable[int]:
-        """Returns the same as `_doubtful` for lists of different lengths. A Python check of each list would exceed a
-        step.
+        """Returns the same as `_doubtful` for lists of different lengths. Checking each list in Python takes longer
+        than a step.
         """
         lengths = [row.size for row in rows]
         filled = [row for row in rows if row.size]

@@ -46,7 +46,7 @@ class NumberLabels:
         return self.low <= array.item(array.argmin()) and array.item(array.argmax()) <= self.high
 
     def fault(self, array: Array, known: Any) -> Fault | None:
-        """Returns the first label that is not a number, is not finite, or is outside the limits."""
+        """Returns the first label that is not a finite number within the limits, or None."""
         if array.dtype.kind == "O":
             found = first_no_number(array)
             if found is not None:

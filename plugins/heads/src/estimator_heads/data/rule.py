@@ -108,7 +108,7 @@ def surely_finite(array: Array) -> bool:
 
 
 def not_finite(array: Array) -> Fault | None:
-    """Returns the first NaN or infinity of an array of floats.
+    """Returns the first NaN or infinity of an array of floats, or None.
 
     Example:
         >>> not_finite(np.array([1.0, np.nan])).row

@@ -42,7 +42,7 @@ class ExampleWeights:
         return NumberLabels(low=self.low).passes(array, known)
 
     def fault(self, array: Array, known: Any) -> Fault | None:
-        """Returns the first weight that is not a number, is not finite, or is too small."""
+        """Returns the first weight that is not a finite number of at least `low`, or None."""
         found = NumberLabels(low=self.low).fault(array, known)
         if found is None:
             return None

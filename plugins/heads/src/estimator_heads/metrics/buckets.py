@@ -30,7 +30,7 @@ class BucketMetric(TotalsMetric):
     buckets: Array
 
     def counts(self) -> np.ndarray[Any, np.dtype[np.float64]]:
-        """Returns the weight in each bucket, or NaN if a value with a weight is outside all buckets."""
+        """Returns the weight in each bucket. All are NaN if a value with a weight is outside all buckets."""
         values = total_value(self.buckets)
         return values[:-1] if values[-1] == 0 else np.full(len(values) - 1, np.nan)
 

@@ -78,7 +78,7 @@ def _distance(feature: FeatureSchema, column: ColumnStatistics) -> Distance | No
 
 
 def shown_time(seconds: float) -> str:
-    """A point in time, by its seconds since 1970.
+    """Returns a point in time as text, from its seconds since 1970.
 
     Example:
         >>> shown_time(86400.0), shown_time(0.25)
@@ -123,7 +123,7 @@ def _compared(
 
 
 def _rarely_exceeded(degrees: int) -> float:
-    """The value that chi-squared exceeds in one of a hundred cases, by the approximation of Wilson and Hilferty.
+    """Returns the value that chi-squared exceeds with a chance of 1%, by the approximation of Wilson and Hilferty.
 
     With many parts, few values are in each, and divergences are larger. There it is twice the mean.
 

@@ -249,7 +249,7 @@ def _shape(shape: tuple[int | None, ...]) -> str:
 
 
 def _shown(value: float | None, feature: FeatureSchema, column: ColumnStatistics) -> str:
-    """A number with all its digits, or a point in time; "" for None."""
+    """Returns a number with all its digits, or a point in time; "" for None."""
     if value is None:
         return ""
     if feature.kind == "time" and math.isfinite(value):

@@ -59,7 +59,7 @@ def rows_of_files(
         form: the format of CSV files.
 
     Raises:
-        ArgumentError: a file does not exist, the kind is unknown, or files that are not CSV have a form.
+        ArgumentError: a file does not exist, the kind is unknown, or `form` is set for files that are not CSV.
         InputError: a file cannot be read as that kind.
     """
     files = find_files(file_pattern)

@@ -166,7 +166,7 @@ def is_object(line: bytes) -> bool:
 
 
 def other_form(head: bytes) -> str | None:
-    r"""What a text that is not JSON lines holds, and what to do; None if a line is an object.
+    r"""Describes a text that is not JSON lines, and what to do. Returns None if a line is an object.
 
     Example:
         >>> other_form(b'{"a": 1}\n'), other_form(b"a,b\n1,2\n")

@@ -66,7 +66,7 @@ def rows_in(data: bytes, quote: bytes | None) -> int:
 
 
 def quote_fault(data: bytes, quote: bytes, delimiter: bytes, *, ended: bool) -> QuoteFault | None:
-    """Returns the first fault of the quotes in `data`, which begins with a record.
+    """Returns the first fault of the quotes in `data`, which begins with a record, or None.
 
     Quotes must enclose a whole field, and a quote in a quoted field must be doubled.
 
