@@ -30,7 +30,7 @@ class CheckpointSaverHook(CheckpointPolicy, Hook):
 
     Raises:
         ArgumentError: both or neither of save_steps and save_secs are set.
-        HookError: it is among the hooks of an EstimatorSpec, an evaluation or a prediction; raised in the run.
+        HookError: the hook is in an EstimatorSpec, an evaluation or a prediction. Raised in the run.
 
     Example:
         >>> CheckpointSaverHook(save_steps=10).next_step(0)

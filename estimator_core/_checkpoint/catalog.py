@@ -298,7 +298,7 @@ def fetched(location: str | os.PathLike[str], *, manifests: bool = False, plugin
         plugins: the registry that provides the storage of a URL. Default: the installed plugins.
 
     Returns:
-        A checkpoint, or a directory with a directory `checkpoints`, as in the URL.
+        The checkpoint, or a directory with a directory `checkpoints`, depending on the location.
 
     Raises:
         ArgumentError: no installed package supports the scheme.

@@ -76,7 +76,7 @@ def _meaning(initializer: object) -> Hashable:
 
 
 def _number(value: object) -> Hashable:
-    """Returns a value that is equal for two values only if they are the same bits; None if that cannot be decided."""
+    """Returns a value that is equal for two values only if their bits are the same; None if that is unknown."""
     if isinstance(value, tuple):
         parts = [_number(part) for part in value]
         return None if None in parts else (tuple, *parts)

@@ -33,7 +33,7 @@ def check_oldest(model: Any, name: str) -> None:
         name: the name of the signature.
 
     Raises:
-        ExportError: there is such an operator. The message names it and the dtype.
+        ExportError: the oldest reader lacks an operator for a dtype. The message names both.
     """
     for operator, dtype in _used(onnx.shape_inference.infer_shapes(model).graph, {}):
         if dtype in _LACKS[operator]:

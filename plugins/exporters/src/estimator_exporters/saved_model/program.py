@@ -50,7 +50,7 @@ def program_of(signature: SignatureSpec, variables: Mapping[str, Any]) -> Progra
     """Returns the program of a signature, for any batch size.
 
     Raises:
-        ExportError: it cannot be lowered, or the oldest supported reader does not support one of its operations.
+        ExportError: the signature cannot be lowered, or the oldest supported reader lacks one of its operations.
     """
     shapes = {name: jax.ShapeDtypeStruct(value.shape, value.dtype) for name, value in variables.items()}
     key = (tuple(shapes.items()), tuple(signature.inputs.items()))

@@ -55,7 +55,7 @@ class Reading:
         """Refuses an invalid separator.
 
         Raises:
-            ArgumentError: it is not one ASCII character.
+            ArgumentError: the separator is not one ASCII character, or is a quote or a line end.
         """
         delim = self.field_delim
         if delim is not None and (len(delim) != 1 or not delim.isascii() or delim in '\r\n"'):

@@ -40,7 +40,7 @@ class Treatment:
             export: the export that was loaded from the directory, so that its files are verified.
 
         Raises:
-            ExportError: the file has another format.
+            ExportError: the content of the record is invalid.
         """
         name = f"assets/{READING}"
         if name not in export.manifest.get("files", {}):

@@ -50,7 +50,7 @@ def access_from(path: Path) -> Access:
         path: the path of the file.
 
     Raises:
-        ArgumentError: it cannot be read, other users may read it, or it is not such a list.
+        ArgumentError: the file cannot be read, other users may read it, or it is not such a list.
     """
     try:
         others = path.stat().st_mode & 0o007

@@ -178,7 +178,7 @@ class Repository:
         """Checks that a version of a model, or of one of its other signatures, exists.
 
         Raises:
-            NotFoundError: it does not exist.
+            NotFoundError: the version does not exist.
         """
         if name in self.models or not any(known.startswith(f"{name}:") for known in self.models):
             self.get(name, version)

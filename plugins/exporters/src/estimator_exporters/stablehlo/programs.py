@@ -32,7 +32,7 @@ def programs_of(
     """Returns the serialized programs of a signature: one for any batch size (key None), or one for each fixed size.
 
     Raises:
-        ExportError: it cannot be lowered. The message names the place in the user's code.
+        ExportError: the signature cannot be lowered. The message names the place in the user's code.
     """
     shapes = {name: jax.ShapeDtypeStruct(value.shape, value.dtype) for name, value in variables.items()}
     key = (tuple(shapes.items()), tuple(signature.inputs.items()), fixed_sizes)
@@ -87,7 +87,7 @@ def read_program(path: Path, written_with: str) -> tuple[Any, dict[str, str]]:
     """Returns the program of a file as a jitted function of variables and inputs, and the dtypes of its inputs by name.
 
     Raises:
-        ExportError: this jax cannot read it, or it would call into the Python process.
+        ExportError: this jax cannot read the program, or the program would call into the Python process.
     """
     try:
         exported = jax_export.deserialize(bytearray(path.read_bytes()))
