@@ -1,4 +1,4 @@
-"""Copies device arrays to host memory that the copies share with no other array.
+"""Copies device arrays to host memory that no other array shares.
 
 A numpy view of a live jax array on the CPU silently disables its donation, so every array is really copied. The buffers
 are kept from one save to the next, because the first use of fresh pages costs far more than the copy itself. A copy can

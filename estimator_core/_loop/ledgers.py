@@ -49,7 +49,7 @@ class WriterLedger:
         self._journal.check()
 
     def may_be_saved(self, step: int) -> bool:
-        """Returns whether the step is at most that of the last save. Later checkpoints no longer count."""
+        """Returns whether a step is not later than the last save. Later checkpoints no longer count."""
         return step <= self._saved
 
     def record(self, result: Evaluated) -> None:

@@ -175,10 +175,10 @@ class Repository:
         return chosen, versions[chosen]
 
     def check(self, name: str, version: str | None) -> None:
-        """Checks that a version of a model, or of one of its other signatures, exists.
+        """Checks that a version of a model exists. Of a name that has only other signatures, any version passes.
 
         Raises:
-            NotFoundError: the version does not exist.
+            NotFoundError: the model or its version does not exist.
         """
         if name in self.models or not any(known.startswith(f"{name}:") for known in self.models):
             self.get(name, version)
