@@ -22,7 +22,7 @@ def untraced(model: str, parent: str | None) -> Generator[Answered]:
 
 
 def traced(provider: Any = None) -> Tracing:
-    """Returns a context that opens a span per request, under the span of the client if it sends `traceparent`.
+    """Returns a function that opens a span for a request, under the client's span if the client sends `traceparent`.
 
     Args:
         provider: the provider of tracers. None: a provider that exports to OTEL_EXPORTER_OTLP_ENDPOINT.
