@@ -32,10 +32,10 @@ class TPUEstimator(ec.Estimator):
         params: a dict, or None.
         use_tpu: whether to run on TPUs, with an error if there are none. False: on the backend in `config.backend`.
         train_batch_size, eval_batch_size, predict_batch_size: the examples of a batch, all processes together.
-        `params["batch_size"]` of an input_fn is the part of its process.
+            `params["batch_size"]` of an input_fn is the part of its process.
         warm_start_from: the source of initial values, as in `Estimator`.
         batch_axis, eval_on_tpu, export_to_tpu, export_to_cpu, embedding_config_spec: accepted only with their default
-        values. An export runs on every platform.
+            values. An export runs on every platform.
         options: the further arguments of `Estimator`: host_transforms, label_transforms, plugins.
 
     Raises:

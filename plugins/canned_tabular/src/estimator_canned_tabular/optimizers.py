@@ -56,11 +56,11 @@ def choose_optimizer(
         optimizer: "Adagrad", "Adam", "Ftrl", "RMSProp" or "SGD", an optax transformation, what this function returned,
             or a function without arguments that returns one of these.
         learning_rate: the rate of an optimizer that is selected by name; None: 0.01 for SGD, 0.001 for the others.
-        row_sparse: whether gradients and slots of tables change only the rows of the batch. It has no effect on a
-            result of this function. None: True, except for "Adam" and "RMSProp", whose moments move every row in
-            tf.estimator. "as_tf": the rows of the batch, and row 0 if an example has no category, as in tf.estimator.
-            The gradient of that row is zero, so it changes only if the optimizer moves without a gradient, as with
-            momentum.
+        row_sparse: whether gradients and slots of tables change only the rows of the batch. It has no effect if
+            `optimizer` is a result of this function. None: True, except for "Adam" and "RMSProp", whose moments move
+            every row in tf.estimator. "as_tf": the rows of the batch, and row 0 if an example has no category, as in
+            tf.estimator. The gradient of that row is zero, so it changes only if the optimizer moves without a
+            gradient, as with momentum.
 
     Raises:
         ArgumentError: the optimizer or row_sparse has another value.

@@ -134,7 +134,8 @@ def wait_for_all(call: RollCall, server: socket.socket, seconds: float) -> None:
     """Returns in process 0 when all processes are there, and tells them so. It closes the server.
 
     Raises:
-        BackendUnavailableError: some are missing, two claim the same index, or only some use mutual TLS.
+        BackendUnavailableError: some are missing, two runs share the address, two processes claim one index, or only
+            some use mutual TLS.
     """
     here = {0: call.who}
     deadline = time.monotonic() + seconds

@@ -77,7 +77,7 @@ def find_faults(
     return found
 
 
-#: The rehearsals without faults: a program may call train_and_evaluate in a loop.
+#: The rehearsals without faults, which are not repeated if a program calls train_and_evaluate in a loop.
 _FOUND_SOUND: weakref.WeakKeyDictionary[Estimator, list[Any]] = weakref.WeakKeyDictionary()
 
 

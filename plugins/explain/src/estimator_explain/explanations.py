@@ -20,9 +20,9 @@ class Explanations:
 
     Args:
         step: the global step of the checkpoint.
+        importances: the importances of the features for each metric, see `permutation_importance`.
         strengths: the mean absolute attribution by feature, see `Attributions.strength`. Empty without attributions.
         residual: the residual of the attributions, see `Attributions.residual`.
-        residual: of the attributions, see `Attributions.residual`.
     """
 
     step: int

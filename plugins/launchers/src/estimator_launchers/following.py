@@ -43,7 +43,7 @@ class Kept(Generic[_Answer]):
         self._answers: dict[str, _Kept[_Answer]] = {}
 
     def of(self, job_id: str) -> _Answer:
-        """Returns the answer about a job, at most `secs` seconds old.
+        """Returns the answer about a job, at most `secs` seconds old if the engine answers.
 
         Raises:
             LaunchError: the engine does not answer, and the last answer is too old.

@@ -153,7 +153,7 @@ class SupervisedJobs:
 
 
 def _status_in(state: dict[str, Any]) -> tuple[JobStatus, bool]:
-    """Returns the status that a supervisor wrote, and whether it runs. After a reboot, its id may belong to another."""
+    """Returns the status that a supervisor wrote, and whether it runs. After a reboot, its id may be reused."""
     kept = {name: value for name, value in state.items() if name not in ("pid", "born")}
     found = _born(state["pid"])
     return JobStatus(**kept), found is not None and state.get("born") in (None, found)

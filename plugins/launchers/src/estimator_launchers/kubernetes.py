@@ -269,7 +269,7 @@ def _named(job_id: str, more: str = "") -> list[str]:
 
 
 def _listed(job_id: str) -> list[dict[str, Any]]:
-    """Returns the current pods of a job. None of them without an answer, because the end of the job is known anyway."""
+    """Returns the current pods of a job, or [] without an answer, because the end of the job is known anyway."""
     with suppress(LaunchError):
         pods = kubectl("get", "pods", *_pods(job_id), "-o", "json").strip()
         return json.loads(pods)["items"] if pods else []

@@ -81,7 +81,7 @@ def headless_service(job: JobSpec) -> _Object:
 
 
 def network_policy(job: JobSpec) -> _Object:
-    """Returns the policy that only the training pods reach each other. Any client could crash their port."""
+    """Returns the policy by which only training pods reach each other, because any client could crash their port."""
     own = {"podSelector": {"matchLabels": labels(job, "trainer")}}
     return {
         "apiVersion": "networking.k8s.io/v1",

@@ -9,7 +9,7 @@ from typing import Any
 from estimator_launchers.outcome import RESUMABLE, in_words
 
 _INDEX, _ATTEMPT = "batch.kubernetes.io/job-completion-index", "jobset.sigs.k8s.io/restart-attempt"
-#: The statuses of pods that end because of other pods or a stop. Only the first such end of an attempt is reported.
+#: The statuses of pods that end because of other pods or a stop. They are reported only if no pod ended before.
 _FOLLOWS = (RESUMABLE, 134, 143)
 _NO_REASONS = ("Error", "Completed", None)
 

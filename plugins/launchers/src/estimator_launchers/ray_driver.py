@@ -145,7 +145,7 @@ class _Writer:
 
     @property
     def restarts(self) -> int:
-        """The number of restarts of all processes."""
+        """The number of times that all processes were restarted."""
         return max(0, self._attempts - 1)
 
     def look(self, *, asked: bool) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from estimator_launchers.outcome import RESUMABLE, in_words
 
-#: The statuses of processes that end because of others. Only the first such end of an attempt is reported.
+#: The statuses of processes that end because of others. They are reported only if no process ended badly before.
 _FOLLOWS = (0, RESUMABLE, 134)
 
 
@@ -24,9 +24,9 @@ class _End:
 def told(folder: Path) -> Iterator[tuple[str, str]]:
     """Yields the known events of a job, each line after a key that does not change.
 
-    folder: the folder of the job. `began/A` has the start of attempt A and the number of its processes. `placed/A.P`
-    has the node of process P. `ended/A.P` has the time and the status of its end.
-            process P runs; `ended/A.P` when and how it ended.
+    Args:
+        folder: the folder of the job. `began/A` has the start of attempt A and the number of its processes.
+            `placed/A.P` has the node of process P. `ended/A.P` has the time and the status of its end.
 
     Example:
         >>> list(told(Path("/no/such/folder")))

@@ -53,7 +53,7 @@ class Group:
 
     @property
     def lost(self) -> list[int]:
-        """The children that were killed from outside or after the grace, but not those that jax aborts or that were
+        """The children that a signal ended, such as a kill after the grace, but not those that jax aborts or that were
         stopped.
         """
         kept = (signal.SIGABRT, signal.SIGTERM, signal.SIGINT)
@@ -135,8 +135,8 @@ class Supervisor:
         return self._folder.write(JobStatus(phase=phase, restarts=self._restarts, why=self._why(trainers)))
 
     def _why(self, trainers: Group) -> str:
-        """Returns how the processes ended, in words. Includes the evaluator if it failed by itself, or only it ended
-        badly.
+        """Returns how the processes ended, in words. Includes the evaluator if it failed by itself, or if no other
+        process ended badly.
         """
         words = [f"process {index}: {in_words(code)}" for index, code in trainers.ended if code]
         if self._evaluator is not None and (self._evaluator_failed or not words):

@@ -75,7 +75,7 @@ def _is_exact_alone(resolver: Resolver, node: cst.BaseExpression, row: Row) -> b
 
 
 def _keep_their_order(args: Sequence[cst.Arg], row: Row) -> bool:
-    """Returns whether keywords without a counterpart have the position that the successor requires."""
+    """Returns whether the keywords that the successor takes by position are already at these positions."""
     names = [place.rstrip("=") for place in row.places]
     for place, argument in enumerate(args):
         word = "" if argument.keyword is None else argument.keyword.value

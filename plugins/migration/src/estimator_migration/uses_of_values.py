@@ -1,4 +1,4 @@
-"""Checks whether a program uses the identity of a value, directly or through a name: `d = tf.int32`, then `d.max`."""
+"""Checks whether a program uses more of a value than equality, also through a name: `d = tf.int32`, then `d.max`."""
 
 from __future__ import annotations
 

@@ -23,8 +23,8 @@ class Estimate:
     """The estimated cost of a step, used to choose which meshes to compile.
 
     Attributes:
+        times: the roofline of the step.
         state_bytes: the bytes of variables and slots on one device.
-        state_bytes: variables and slots on one device.
         fits: whether the state alone fits.
     """
 

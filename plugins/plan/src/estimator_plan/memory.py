@@ -23,7 +23,7 @@ class Memory:
     Attributes:
         limit: the bytes that programs can use.
         variables, model_state, slots, batch: the bytes of each part, by its sharding. `slots` is the state of the
-        optimizer. Tables in the memory of the host do not count.
+            optimizer. Tables in the memory of the host do not count.
         cache: the bytes that training keeps of such tables on the device, for example frequent rows and their slots.
         host: the bytes of such tables and their slots, in the memory of the host, for each device.
         whole_state: the bytes of all variables and slots on all devices together, each counted once, without tables of
@@ -64,7 +64,7 @@ class Memory:
 
     @property
     def fits(self) -> bool | None:
-        """Whether the step fits. None if nothing was compiled, and only the upper bound exceeds the limit."""
+        """Whether the step fits. None if nothing was compiled, and no upper bound proves that it fits."""
         if self.compiled or self.shortfall:
             return self.shortfall == 0
         return True if self.at_most is not None and self.at_most <= self.limit else None

@@ -10,7 +10,7 @@ ESTIMATOR_PLUGIN_API = (1, 0)
 
 
 def estimator_commands() -> Sequence[Command]:
-    """Returns the commands `estimator plugins lock` and `estimator plugins policy`. Their last word also works."""
+    """Returns the commands `estimator plugins lock` and `estimator plugins policy`, also as `lock` and `policy`."""
     return [
         Command(name="lock", target="estimator_policy.cli.lock", summary="Write down the plugins that runs may have."),
         Command(name="policy", target="estimator_policy.cli.policy", summary="Print what holds for plugins, and why."),

@@ -30,8 +30,8 @@ from estimator_tables.split import split_over
 WAYS = 8
 #: The number of steps for which one occurrence keeps a row, and the maximum for many occurrences.
 STEPS, MOST_STEPS = 64, 4096
-#: Rows outside of the cache are copied in rounds. A round has this fraction of the distinct rows of a batch, and at
-#: least `LEAST`.
+#: Rows outside of the cache are copied in rounds. A round has the distinct rows of a batch divided by this number, and
+#: at least `LEAST`.
 PART_OF_BATCH, LEAST = 16, 128
 _EMPTY = -1
 

@@ -16,8 +16,8 @@ _NO_ID = np.uint64(2**64 - 1)
 class WideIds:
     """A host transform that splits ids of 64 bits into words of 32 bits: int32[..., 2], the high word first.
 
-    An unsigned id of 2**63 or more has the words of the signed id with the same bits, and also its number in
-    `known_ids`. So 2**64 - 1 is refused: its words mean that there is no id.
+    An unsigned id of 2**63 or more has the words of the signed id with the same bits, and `known_ids` returns that
+    signed id. So 2**64 - 1 is refused: its words mean that there is no id.
 
     Args:
         features: the names of the features that hold integers.

@@ -19,7 +19,7 @@ from estimator_core import Processes
 from estimator_core.coordinator import Coordinator
 from estimator_core.errors import ProcessLostError
 
-#: The seconds of waits that always end earlier in a scene.
+#: The time limit in seconds for waits that end earlier in every scene.
 _LONG = 120.0
 Scene = Callable[[Coordinator], Mapping[str, Any]]
 

@@ -219,7 +219,7 @@ class ExporterSuite(Suite):
     @pytest.mark.parametrize("fault", [errno.ENOSPC, errno.EIO], ids=errno.errorcode.get)
     def test_the_disk_fails_while_it_writes(self, tmp_path: Path, fault: int) -> None:
         """If the disk is full or broken in any of its own writes, a new object exports the same checkpoints. It does
-        not assume what it could not write.
+        not rely on data that was not written.
         """
         course = self._course(_ORDERS[-1])
         expected = self._exported(tmp_path / "whole", course)

@@ -91,7 +91,7 @@ def drive(
 
 
 class _Batches:
-    """The batches for the schedule. Slow batches prevent that hooks are called late."""
+    """The batches for the schedule. Slow batches prevent late calls of hooks."""
 
     alone = True
 

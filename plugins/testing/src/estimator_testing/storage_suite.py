@@ -51,7 +51,7 @@ STREAM = 3 * (8 << 20) + 1
 class StorageSuite(Suite):
     """Proves that a storage keeps its contract: a conditional write has one winner; nothing is partial, lost or leaked.
 
-    Subclass it, and implement `location` and `remove_root`.
+    Subclass it, and implement `location`, `remove_root` and `beside`. With `server`, also implement `open_through`.
 
     Attributes:
         opens: the `module:name` of the function that opens a location. Other processes import it too.

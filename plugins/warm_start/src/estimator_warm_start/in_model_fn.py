@@ -81,7 +81,7 @@ def init_from_checkpoint(
     Raises:
         ModelFnError: called outside model_fn.
         VariableError: a variable is not declared, a tensor is not in the checkpoint, shapes differ, or a scope holds
-        no variable.
+            no variable.
 
     Example:
         >>> def model_fn(features, labels, mode):

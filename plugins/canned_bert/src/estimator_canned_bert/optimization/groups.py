@@ -48,7 +48,7 @@ def trainable_pattern(config: BertConfig, frozen: str | None, frozen_layers: int
             all are trained.
 
     Raises:
-        ArgumentError: the pattern is not a regular expression, or there are fewer layers.
+        ArgumentError: the pattern is not a regular expression, or frozen_layers is impossible for this encoder.
 
     Example:
         >>> import re

@@ -198,7 +198,7 @@ def _words(profile: ColumnProfile) -> tuple[Mapping[str, int], dict[str, bool]]:
 
 
 def _is_boolean(profile: ColumnProfile) -> bool:
-    """Returns whether every row has a truth value, and both values occur. It is read as bool."""
+    """Returns whether every row has a truth value, and both values occur. Such a column is read as bool."""
     return not profile.empty and _are_truths(profile)
 
 

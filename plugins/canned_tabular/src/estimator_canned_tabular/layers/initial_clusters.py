@@ -14,7 +14,7 @@ def random_points(key: jax.Array, points: jax.Array, count: int) -> jax.Array:
 
 
 def kmeans_plus_plus(key: jax.Array, points: jax.Array, count: int, retries: int) -> jax.Array:
-    """Returns points far from each other. The probability of each is its squared distance to the points chosen before.
+    """Returns points far from each other, drawn in proportion to the squared distance to the nearest one before.
 
     Args:
         key: a random key.

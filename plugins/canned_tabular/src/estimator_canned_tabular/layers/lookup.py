@@ -54,8 +54,8 @@ def table_rows(
 def looked_up(given: DeviceIds, combiner: str, row_sparse: RowSparse) -> jax.Array:
     """Returns the ids whose rows the step changes, int32[batch, values].
 
-    With "as_tf" they equal those of `safe_embedding_lookup_sparse`: an example without a category of positive weight
-    looks up row 0, whose value is not used.
+    With "as_tf" they equal those of `safe_embedding_lookup_sparse`: an example without a category looks up row 0, whose
+    value is not used. Except for "sum", categories without a positive weight do not count.
     """
     if row_sparse != "as_tf" or not given.ids.shape[1]:
         return given.ids

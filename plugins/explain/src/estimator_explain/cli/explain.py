@@ -1,8 +1,8 @@
-"""Say which features the metrics and predictions of a model depend on.
+"""Show the features on which the metrics and predictions of a model depend.
 
-FILE is as for `estimator run`; without one, that of the run record in --model-dir is taken. The rows are those of the
-experiment's evaluation. Nothing is trained, and no evaluation is recorded. The result is written to
-MODEL_DIR/explanations.json, and `estimator report` shows it.
+FILE is the same as for `estimator run`. Without FILE, the command uses the file of the run record in --model-dir. The
+rows are those of the evaluation of the experiment. Nothing is trained, and no evaluation is recorded. The result is
+written to MODEL_DIR/explanations.json, and `estimator report` shows it.
 """
 
 from __future__ import annotations

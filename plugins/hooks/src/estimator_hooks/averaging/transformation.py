@@ -67,7 +67,7 @@ def ema_of_weights(decay: float) -> optax.GradientTransformation:
 
 def _kept_in(weight: Any) -> Any:
     """Returns the dtype of an average. Types with 8 or 11 significant bits would round away a hundredth of a step."""
-    # jax promotes no two types of 8 bits, so the choice is explicit.
+    # jax does not promote types of 8 bits, so the choice is explicit.
     return jnp.float32 if weight.dtype.itemsize < 4 else jnp.promote_types(weight.dtype, jnp.float32)
 
 

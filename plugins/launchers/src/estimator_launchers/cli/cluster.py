@@ -1,4 +1,4 @@
-"""Say which process of which run this one believes to be, why, and what it reaches.
+"""Show the run and the number of this process, the source of these facts, and the processes that it reaches.
 
 Reads only the environment. With `--reach`, run it in all processes at once: process 0 listens, the others connect to
 it, and a process that does not connect is named. `--devices` lets jax list its devices, and makes no connection.

@@ -6,8 +6,8 @@ Example:
     estimator launch --on kubernetes --processes 4 --image IMAGE --model-dir gs://b/run --dry-run -- python train.py
 
 Shows what the processes write, each line with the number of its process. Returns 0 if all succeed, 75 if a new start
-continues the job, 1 if the job failed. SIGTERM and SIGINT ask the processes to save and end. A second
-signal kills local ones at once.
+continues the job, 1 if the job failed. SIGTERM and SIGINT ask the processes to save and end. A second signal kills
+local ones at once.
 """
 
 from __future__ import annotations

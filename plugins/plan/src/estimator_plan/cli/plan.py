@@ -1,9 +1,9 @@
-"""Compile the training step of an experiment for devices that are not there.
+"""Compile the training step of an experiment for devices that this machine does not have.
 
-FILE is as for `estimator run`. Prints, for one step: the memory that each device needs and has, whether the step fits,
-and what to change. It also prints operations, an estimate of the time from peak figures, and the collectives with their
-bytes. Nothing is trained or written. TPU topologies need estimator-backends-tpu[tpu], and GPU topologies need
-estimator-backends-gpu[cuda]; no device is needed. estimator-experiment reads FILE.
+FILE is the same as for `estimator run`. Prints, for one step: the memory that each device needs and has, whether the
+step fits, and what to change. It also prints operations, an estimate of the time from peak figures, and the collectives
+with their bytes. Nothing is trained or written. TPU topologies need estimator-backends-tpu[tpu], and GPU topologies
+need estimator-backends-gpu[cuda]; no device is needed. estimator-experiment reads FILE.
 """
 
 from __future__ import annotations

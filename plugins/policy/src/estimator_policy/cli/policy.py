@@ -1,4 +1,4 @@
-"""Print what holds for plugins: each setting, its value, and which source says so."""
+"""Print the effective settings for plugins, each with its value and its source."""
 
 from __future__ import annotations
 

@@ -5,8 +5,8 @@ Example:
     estimator config check digits.toml --set hparams.learning_rate=0.01
     estimator config run digits.toml
 
-`show` prints all effective values as TOML, each with its origin. `check` reports every fault with file, line
-and key. `run` is `estimator run`.
+`show` prints all effective values as TOML, each with its origin. `check` reports every fault with file, line and
+key. `run` is `estimator run`.
 """
 
 from __future__ import annotations

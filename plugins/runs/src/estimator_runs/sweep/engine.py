@@ -98,7 +98,7 @@ _PICKLES = (
 
 
 def check_engine(sweep: Sweep, resolved: Resolved) -> None:
-    """Refuses samplers and pruners that Optuna does not have, or whose packages or arguments are wrong.
+    """Refuses samplers and pruners that Optuna does not have, or whose packages are missing or arguments wrong.
 
     Raises:
         ConfigurationError: one is not valid. The message names it and the nearest valid name.

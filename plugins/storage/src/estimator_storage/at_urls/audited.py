@@ -25,7 +25,8 @@ def faults_in_store(storage: Storage, lineage: Lineage) -> Iterator[Fault]:
 
     Args:
         storage: the storage of the model_dir.
-        lineage: the sum of its journal. Unrecorded objects and results are compared only after its run has ended.
+        lineage: the sum of its journal. Results, unrecorded checkpoints and unrecorded bytes of event files are
+            compared only after its run has ended.
 
     Raises:
         CheckpointError: the model_dir was written at a path.

@@ -15,7 +15,7 @@ _MANIFEST = "manifest.json"
 
 
 def export_place(url: str, plugins: Plugins) -> Callable[[Callable[[Path], Path]], str]:
-    """Returns a function. It receives a writer of an export below a directory, and returns the URL of the export.
+    """Returns a function from the writer of an export below a directory to the URL of the copied export.
 
     Args:
         url: the URL below which the export gets its time-stamped name.
@@ -40,7 +40,7 @@ def _claimed(storage: Storage, stamp: int) -> str:
     while True:
         try:
             storage.put_new(f"claims/{stamp}", b"")
-        except (ObjectExistsError, OutcomeUnknownError):  # of an unknown owner: take another
+        except (ObjectExistsError, OutcomeUnknownError):  # the claim may belong to another process
             stamp += 1
         else:
             return str(stamp)

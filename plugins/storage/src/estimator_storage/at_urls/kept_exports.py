@@ -75,7 +75,7 @@ class KeptExports:
                 yield _entry(key, self._path / key / MANIFEST, step)
 
     def remove_deleted(self) -> None:
-        """Removes exports that were deleted from the copy from the store. The manifest is removed first, so that no
+        """Removes from the store the exports that were deleted from the copy. The manifest is removed first, so that no
         process reads the rest.
         """
         gone = self._known.difference(complete_exports(self._path))

@@ -1,4 +1,4 @@
-"""Examine an installed plugin: what is written for an older core, what is missing, heavy or colliding."""
+"""Examine an installed plugin: forms of an older core, missing parts, heavy imports, and collisions of names."""
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ _NAMES_LEFT: dict[str, str] = {
     "init_from_checkpoint": "estimator_warm_start",
     "pandas_input_fn": "estimator_inputs",
 }
-#: The one name of a former module that stayed in the core.
+#: The module of the core that now holds a name of an old module whose other names left the core.
 _STAYED: dict[str, str] = {
     "TracedStep": "estimator_core.lowering",
     "trace_step": "estimator_core.lowering",

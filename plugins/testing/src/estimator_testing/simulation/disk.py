@@ -68,7 +68,7 @@ class Disk:
         self.gone = False
         self._durable = durable
         self._objects: dict[str, tuple[bytes, float]] = {}
-        self._flushed: dict[str, tuple[bytes, float] | None] = {}  # previous contents
+        self._flushed: dict[str, tuple[bytes, float] | None] = {}  # the contents that a loss of power may restore
 
     def write(self, who: tuple[str, int], call: str, key: str, data: bytes) -> None:
         """Executes put_new, put or put_stream."""
