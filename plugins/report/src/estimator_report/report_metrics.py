@@ -46,7 +46,7 @@ def report_metrics(labels: Any, predictions: Mapping[str, Any]) -> dict[str, Any
         whether that class is right.
 
     Raises:
-        ArgumentError: the predictions have no probabilities of this form.
+        ArgumentError: the predictions have no "probabilities".
 
     Example:
         >>> found = report_metrics(np.array([1, 0]), {"probabilities": np.array([[0.2, 0.8], [0.4, 0.6]])})
