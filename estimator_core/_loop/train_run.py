@@ -51,6 +51,8 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger("estimator_core")
 _EMPTY = "the input is empty"
+#: Kinds of outputs that a step returns only if a hook fetches them, or if summaries of their kind are written.
+_FETCHED = ("tensor", "histogram", "image")
 
 
 class TrainRun:
@@ -350,11 +352,11 @@ class TrainRun:
         return self._run.stop_reason is not None or self._run.step == self._run.last_step
 
     def _fetches(self, discovery: Discovery) -> frozenset[str]:
-        """Returns the declared outputs that cost time. All others are returned anyway."""
+        """Returns the declared outputs that cost time or memory. Numbers are returned anyway."""
         wanted = self._run.seal_fetches(self._context.devices.processes)
         check_fetches(wanted, self._run.output_names)
         return frozenset(
-            name for name in wanted if name == GRADIENT_NORM or self._run.output_kinds.get(name) == "tensor"
+            name for name in wanted if name == GRADIENT_NORM or self._run.output_kinds.get(name) in _FETCHED
         )
 
     def _last_commit(self, kind: type[BaseException] | None, *failure: object) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from difflib import get_close_matches
 from types import MappingProxyType
 
 from estimator_core._plugins.capabilities import CAPABILITIES
@@ -110,16 +111,16 @@ class Registry:
         )
 
     def require_replaceable(self, override: str, chosen: str) -> None:
-        """Refuses an override of a component that nobody provides: its plugin would silently replace nothing.
+        """Refuses an override of a misspelt component, because it would silently replace nothing.
 
-        A component of a plugin that is not in use here is unknown, so it cannot be missed.
+        A name that resembles no component may belong to a plugin that only other machines with the same policy have.
 
         Args:
             override: `kind.name`.
             chosen: the distribution that provides it instead, or `distribution:name`.
 
         Raises:
-            ArgumentError: nobody defines the kind, or nobody provides the component.
+            ArgumentError: nobody defines the kind, or nobody provides the component and its name resembles another.
         """
         from estimator_core._plugins.explain import COMMANDS, explain_absence, known_names
 
@@ -129,7 +130,8 @@ class Registry:
             typed = {one.name for record in self._records for one in record.commands}
             known |= {one.replace("-", "_") for one in (*typed, *known_names(COMMANDS))}
         in_use = {normalise(record.owner) for record in self._records}
-        if name not in known and normalise(chosen.partition(":")[0]) in in_use and all(r.usable for r in self._records):
+        misspelt = name not in known and get_close_matches(name, known, n=1)
+        if misspelt and normalise(chosen.partition(":")[0]) in in_use and all(r.usable for r in self._records):
             raise ArgumentError(explain_absence(self.kinds[kind], name, sorted(known), self._records))
 
     def has_own(self, kind: str, name: str) -> bool:

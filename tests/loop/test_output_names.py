@@ -112,6 +112,21 @@ def test_hooks_of_the_spec_may_fetch(make_estimator: Any, mode: str) -> None:
     assert estimator.trace_counts == traced
 
 
+@pytest.mark.parametrize("mode", ["train", "eval"])
+def test_a_hook_may_fetch_a_histogram_that_nobody_writes(make_estimator: Any, mode: str) -> None:
+    def model_fn(features: Any, labels: Any, mode: str, params: Any) -> ec.EstimatorSpec:
+        weight = ec.get_variable("weight", (3,), lambda key, shape, dtype: jnp.zeros(shape, dtype))
+        errors = features["x"] @ weight - labels
+        ec.summary.histogram("spread", errors)
+        return ec.EstimatorSpec(mode, loss=jnp.mean(errors**2), train_op=optax.sgd(0.1))
+
+    seen: list[Any] = []
+    estimator = make_estimator(model_fn, save_summary_steps=None)
+    estimator.train(full_batches, steps=1)
+    run(estimator, mode, hooks=[Fetch("spread", seen)])
+    assert {shape for _, shape in seen} == {(8,)}
+
+
 @pytest.mark.parametrize("mode", MODES)
 def test_a_fetch_that_no_step_gives_is_refused(make_estimator: Any, mode: str) -> None:
     estimator, seen = make_estimator(model()).train(full_batches, steps=1), list[Any]()

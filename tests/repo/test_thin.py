@@ -30,11 +30,11 @@ BUDGETS = {
     "_export": 542,  # words of host transforms, formats that take one export, URLs, complex outputs, wrong shapes told
     "_inputs": 1670,  # global batches, the contract with the data, byte order, masks, exact columns, wide numbers
     "_journal": 773,  # a store that never answers, the ends of killed calls, their evaluations, many calls in one place
-    "_loop": 4498,  # other threads, killed and damaged ends, hooks of the chief, a rehearsal, calm batches, ended parts
+    "_loop": 4499,  # other threads, killed and damaged ends, hooks of the chief, a rehearsal, calm batches, ended parts
     "_metrics": 458,  # totals that are summed and merged side by side, and traced once; which way a metric is good
     "_model": 1248,  # programs that Estimators, variables and tables share, slots without one, two adapters of a module
     "_packs": 608,
-    "_plugins": 1750,  # identity by distribution, code named and locked, policies, faults and names told, how to lock
+    "_plugins": 1752,  # identity by distribution, code named and locked, policies, faults and names told, how to lock
     "_step": 1579,  # ids of any dtype, names of programs, joined columns, tables in forms, notes, optimizers by row
     "_storage": 356,  # file:// in all its forms, files at URLs, for plugins, included
     "_summaries": 326,  # the lock of an event file included

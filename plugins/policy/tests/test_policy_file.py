@@ -198,13 +198,21 @@ def test_an_override_of_a_component_that_nobody_provides_is_refused(site, policy
     assert Plugins(environ={}).commands().find("score-all").target == "acme_heads.cli"
 
 
-@pytest.mark.parametrize("said", ['[plugins]\nblock = ["acme-policies"]\n', ""])
-def test_an_override_of_what_is_not_in_use_here_is_accepted(site, policy, said):
+@pytest.mark.parametrize(
+    ("blocked", "override"),
+    [
+        # what a blocked plugin would provide is unknown
+        ("acme-policies", 'head.binary_clas = "acme-heads:binary_class"'),
+        ("", 'head.binary_clas = "gone-heads"'),
+        # another machine with this policy has the plugin of this head
+        ("", 'head.special = "acme-heads:binary_class"'),
+    ],
+)
+def test_an_override_of_what_is_not_in_use_here_is_accepted(site, policy, blocked, override):
     install(site, "acme-heads")
-    if said:  # what a blocked package would provide is unknown
-        install(site, "acme-policies", kind="checkpoint_policy", name="nightly", more=EXPLOSIVE)
-    provider = "acme-heads:binary_class" if said else "gone-heads"
-    policy(f'{said}[plugins.overrides]\nhead.other = "{provider}"\n')
+    if blocked:
+        install(site, blocked, kind="checkpoint_policy", name="nightly", more=EXPLOSIVE)
+    policy(f"[plugins]\nblock = {[blocked] if blocked else []}\n[plugins.overrides]\n{override}\n")
     assert any(one.usable for one in Plugins(environ={}).records())
 
 
