@@ -47,11 +47,11 @@ def is_cuboid(shape: Sequence[int]) -> bool:
     """Returns whether a v5p slice exists: three sides, each 1, 2 or a multiple of 4, at most 16 by 16 by 24.
 
     Example:
-        >>> [is_cuboid(shape) for shape in [(2, 2, 1), (4, 4, 4), (2, 2, 4), (4, 4), (3, 4, 4)]]
-        [True, True, True, False, False]
+        >>> [is_cuboid(shape) for shape in [(2, 2, 1), (4, 4, 4), (2, 2, 4), (4, 4), (3, 4, 4), (4, 20, 20)]]
+        [True, True, True, False, False, False]
     """
-    sides = sorted(shape)
-    return len(sides) == 3 and all(side in (1, 2) or side % 4 == 0 for side in sides) and sides <= [16, 16, 24]
+    fits = len(shape) == 3 and all(1 <= side <= most for side, most in zip(sorted(shape), (16, 16, 24), strict=True))
+    return fits and all(side in (1, 2) or side % 4 == 0 for side in shape)
 
 
 def topology(family: str, shape: tuple[int, ...]) -> Topology:

@@ -16,7 +16,7 @@ def estimator_components() -> Sequence[Component]:
             kind="report_section",
             name="explanations",
             target="estimator_explain.section:ExplanationSection",
-            summary="What the model looks at: importance of features, and attributions.",
+            summary="The importance of features, and attributions.",
         )
     ]
 
@@ -27,6 +27,6 @@ def estimator_commands() -> Sequence[Command]:
         Command(
             name="explain",
             target="estimator_explain.cli.explain",
-            summary="Say which features the metrics and predictions of a model depend on.",
+            summary="Show the features that metrics and predictions of a model depend on.",
         )
     ]

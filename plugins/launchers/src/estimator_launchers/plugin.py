@@ -56,6 +56,6 @@ def estimator_commands() -> Sequence[Command]:
         Command(
             name="cluster",
             target="estimator_launchers.cli.cluster",
-            summary="Say which process of which run this one believes to be, and why.",
+            summary="Show the place of this process in its job, and how it was detected.",
         ),
     ]

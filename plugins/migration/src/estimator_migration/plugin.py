@@ -15,6 +15,6 @@ def estimator_commands() -> Sequence[Command]:
         Command(
             name="migrate",
             target="estimator_migration.cli.migrate",
-            summary="From tf.estimator: what becomes of every name that a program uses.",
+            summary="Migrate a program of tf.estimator, or its checkpoints.",
         )
     ]

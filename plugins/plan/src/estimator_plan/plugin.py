@@ -26,7 +26,7 @@ def estimator_commands() -> Sequence[Command]:
         Command(
             name="plan",
             target="estimator_plan.cli.plan",
-            summary="Compile the training step for devices that are not there: memory, operations, time.",
+            summary="Compile the training step for devices that you do not have: memory, operations, time.",
         )
     ]
 

@@ -12,6 +12,10 @@ ESTIMATOR_PLUGIN_API = (1, 0)
 def estimator_commands() -> Sequence[Command]:
     """Returns the commands `estimator plugins lock` and `estimator plugins policy`, also as `lock` and `policy`."""
     return [
-        Command(name="lock", target="estimator_policy.cli.lock", summary="Write down the plugins that runs may have."),
-        Command(name="policy", target="estimator_policy.cli.policy", summary="Print what holds for plugins, and why."),
+        Command(name="lock", target="estimator_policy.cli.lock", summary="Lock the plugins that runs may use."),
+        Command(
+            name="policy",
+            target="estimator_policy.cli.policy",
+            summary="Print the plugin policy in force, and its sources.",
+        ),
     ]

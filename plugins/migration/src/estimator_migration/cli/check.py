@@ -1,4 +1,4 @@
-"""Lists every name of TensorFlow that programs use, with its line, its new name and the required change."""
+"""List every name of TensorFlow that programs use, with its line, its new name and the required change."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 from estimator_core.cli import page_path
 from estimator_migration.cli.files import TOO_DEEP, UnreadableError, python_files, read_file
 
-SUMMARY = "what becomes of every name of TensorFlow; ends with 3 where something must change"
+SUMMARY = "show the replacement of each name of TensorFlow; exit status 3 if something must change"
 MUST_CHANGE = 3
 
 

@@ -1,4 +1,4 @@
-"""Converts a checkpoint of TensorFlow to a model_dir from which training continues.
+"""Convert a checkpoint of TensorFlow to a model_dir from which training continues.
 
 Variables, slots of the optimizer and the global step are assigned to the model of FILE, and every array is listed. FILE
 is the same as for `estimator run`, and estimator-experiment reads it. One training step of FILE in a temporary
@@ -14,7 +14,7 @@ from estimator_core.cli import local_path
 from estimator_core.errors import ArgumentError
 from estimator_migration.cli.names import read_names
 
-SUMMARY = "a checkpoint of TensorFlow as one that training continues from: weights, slots, global step"
+SUMMARY = "convert a checkpoint of TensorFlow: weights, slots, global step"
 
 
 def configure(parser: argparse.ArgumentParser) -> None:

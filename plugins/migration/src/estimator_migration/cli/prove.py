@@ -1,4 +1,4 @@
-"""Compares the old and the new program on the same batches and weights. The exit status is 3 if they differ.
+"""Compare the old and the new program on the same batches and weights. The exit status is 3 if they differ.
 
 OLD and NEW are FILE[:FUNCTION]. The function (default: `proof`) accepts a model_dir and returns a dict with the keys
 `estimator`, `train_input_fn` and `eval_input_fn`. The old program runs in the interpreter of --tf-python. The new

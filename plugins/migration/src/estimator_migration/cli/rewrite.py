@@ -1,4 +1,4 @@
-"""Prints the mechanical part of a migration as a diff, with a marked note (# MIGRATE:) at every other place."""
+"""Print the mechanical part of a migration as a diff, with a marked note (# MIGRATE:) at every other place."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import argparse
 from estimator_core.errors import ArgumentError
 from estimator_migration.cli.files import TOO_DEEP, UnreadableError, python_files, read_file
 
-SUMMARY = "the mechanical part as a diff, and a marked note at every other place"
+SUMMARY = "print the mechanical changes as a diff, with a marked note at every other place"
 
 
 def configure(parser: argparse.ArgumentParser) -> None:

@@ -1,4 +1,4 @@
-"""Describes an exported model of TensorFlow, and writes a receiver with the same inputs.
+"""Describe an exported model of TensorFlow, and write a receiver with the same inputs.
 
 DIR is a SavedModel. The command lists its signatures, the tf.Examples that it parses, its vocabularies and its assets.
 TensorFlow is not required. --receiver FILE writes Python: the receiver, the vocabularies and the class names.
@@ -12,7 +12,7 @@ from pathlib import Path
 
 from estimator_core.errors import ArgumentError
 
-SUMMARY = "what an exported model was: signatures, features, vocabularies; and a receiver that takes the same"
+SUMMARY = "describe an exported model: signatures, features, vocabularies; write a receiver for it"
 
 
 def configure(parser: argparse.ArgumentParser) -> None:

@@ -1,4 +1,4 @@
-"""Write down the plugins that runs may have: distribution, version and a hash of the installed code of each.
+"""Lock the plugins that runs may use: distribution, version and a hash of the installed code of each.
 
 `estimator --locked COMMAND`, `RunConfig(plugins_lock=FILE)` and `lock = "FILE"` of a policy file refuse any others.
 """
