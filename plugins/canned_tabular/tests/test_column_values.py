@@ -32,7 +32,9 @@ def test_57_buckets(tmp_path):
 
 def test_buckets_of_several_places():
     column = tab.bucketized_column(tab.numeric_column("p", 2), [0.0])
-    assert host_ids(column, p=[[-1.0, 1.0], [np.nan, 0.0]]) == [[0, 3], [1, 3]]
+    assert host_ids(column, p=[[-1.0, 1.0], [2.0, 0.0]]) == [[0, 3], [1, 3]]
+    with pytest.raises(tab.FeatureColumnError, match="Feature 'p' holds nan in row 1: it is missing"):
+        host_ids(column, p=[[-1.0, 1.0], [np.nan, 0.0]])
 
 
 def test_58_words_unknown_words_and_none():
