@@ -281,39 +281,19 @@ def test_a_name_to_follow_that_no_step_gives_is_refused(make_estimator: Any, tra
         make_estimator().train(train_input, hooks=[FollowsInOrder("los")], steps=1)
 
 
-@pytest.mark.parametrize("kind", ["scalar", "histogram"])
-def test_a_summary_of_training_is_not_replaced_by_a_metric_of_its_name(make_estimator: Any, kind: str) -> None:
-    """Models for TensorFlow write the curve of an accuracy by hand, and the summary must survive."""
+class LookAtAccuracy(ec.Hook):
+    """Records the kind and the value of the output "accuracy"."""
 
-    class Look(ec.Hook):
-        def after_create(self, run: Any) -> None:
-            self.kind = run.output_kinds["accuracy"]
-            run.fetch("accuracy")
+    def after_create(self, run: Any) -> None:
+        self.kind = run.output_kinds["accuracy"]
+        run.fetch("accuracy")
 
-        def after_step(self, run: Any, step: int, out: Any) -> None:
-            self.shown = np.asarray(out["accuracy"]).tolist()
-
-    def model_fn(features: Any, labels: Any, mode: str, params: Any) -> ec.EstimatorSpec:
-        loss = (features["x"] @ ec.get_variable("w", (3,))).mean()
-        getattr(ec.summary, kind)("accuracy", loss * 0 + 7.0)
-        metrics = {"accuracy": ec.metrics.mean(loss * 0 + 3.0)}
-        return ec.EstimatorSpec(mode, loss=loss, train_op=optax.sgd(0.1), eval_metric_ops=metrics)
-
-    look, estimator = Look(), make_estimator(model_fn)
-    estimator.train(full_batches, steps=2, hooks=[look])
-    assert (look.kind, look.shown) == (kind, 7.0)
-    assert estimator.evaluate(full_batches)["accuracy"] == 3.0
+    def after_step(self, run: Any, step: int, out: Any) -> None:
+        self.shown = np.asarray(out["accuracy"]).tolist()
 
 
-@pytest.mark.parametrize("kind", ["histogram", "text"])
-def test_a_summary_that_nobody_writes_does_not_hide_a_metric_of_its_name(make_estimator: Any, kind: str) -> None:
-    class Look(ec.Hook):
-        def after_create(self, run: Any) -> None:
-            self.kind = run.output_kinds["accuracy"]
-            run.fetch("accuracy")
-
-        def after_step(self, run: Any, step: int, out: Any) -> None:
-            self.shown = np.asarray(out["accuracy"]).tolist()
+def with_two_accuracies(kind: str) -> Callable[..., ec.EstimatorSpec]:
+    """A model with the summary 7 of this kind and the metric 3, both with the name "accuracy"."""
 
     def model_fn(features: Any, labels: Any, mode: str, params: Any) -> ec.EstimatorSpec:
         loss = (features["x"] @ ec.get_variable("w", (3,))).mean()
@@ -321,7 +301,22 @@ def test_a_summary_that_nobody_writes_does_not_hide_a_metric_of_its_name(make_es
         metrics = {"accuracy": ec.metrics.mean(loss * 0 + 3.0)}
         return ec.EstimatorSpec(mode, loss=loss, train_op=optax.sgd(0.1), eval_metric_ops=metrics)
 
-    look, estimator = Look(), make_estimator(model_fn, save_summary_steps=None, log_step_count_steps=1)
+    return model_fn
+
+
+@pytest.mark.parametrize("kind", ["scalar", "histogram"])
+def test_a_summary_of_training_is_not_replaced_by_a_metric_of_its_name(make_estimator: Any, kind: str) -> None:
+    """Models for TensorFlow write the curve of an accuracy by hand, and the summary must survive."""
+    look, estimator = LookAtAccuracy(), make_estimator(with_two_accuracies(kind))
+    estimator.train(full_batches, steps=2, hooks=[look])
+    assert (look.kind, look.shown) == (kind, 7.0)
+    assert estimator.evaluate(full_batches)["accuracy"] == 3.0
+
+
+@pytest.mark.parametrize("kind", ["histogram", "text"])
+def test_a_summary_that_nobody_writes_does_not_hide_a_metric_of_its_name(make_estimator: Any, kind: str) -> None:
+    look = LookAtAccuracy()
+    estimator = make_estimator(with_two_accuracies(kind), save_summary_steps=None, log_step_count_steps=1)
     estimator.train(full_batches, steps=2, hooks=[look])
     assert (look.kind, look.shown) == ("metric", 3.0)
     assert [row["accuracy"] for row in estimator.history.train] == [3.0, 3.0]
