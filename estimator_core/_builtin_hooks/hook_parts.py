@@ -162,7 +162,7 @@ def check_known(owner: str, names: Iterable[str], available: Collection[str]) ->
             raise HookError(f"{owner}: {unknown_output(name, available)}")
 
 
-def unknown_output(name: str, available: Iterable[Any]) -> str:
+def unknown_output(name: str, available: Collection[Any]) -> str:
     """Returns the message for an output that does not exist."""
     return (
         f"The step has no output {name!r}.{did_you_mean(name, available)} Its outputs: {sorted(map(str, available))}. "

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any, NamedTuple
 
@@ -194,7 +194,7 @@ class LazyOutputs(Mapping[str, Any]):
         return self._values[name]
 
 
-def check_fetches(names: Iterable[str], available: Iterable[str]) -> None:
+def check_fetches(names: Iterable[str], available: Collection[str]) -> None:
     """Refuses outputs that were declared with `run.fetch` and that no step produces.
 
     Raises:

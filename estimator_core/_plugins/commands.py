@@ -63,8 +63,8 @@ class CommandTable:
         if len(found) == 1:
             return found[0][0]
         if found:
-            way_out = remedy(found[0][0].name, [record for _, record in found])
-            raise PluginLookupError(f"command {name!r} is given by several plugins; {way_out}")
+            advice = remedy(found[0][0].name, [record for _, record in found])
+            raise PluginLookupError(f"command {name!r} is given by several plugins; {advice}")
         if distribution := known_distribution(COMMANDS, name):
             raise PluginLookupError(self._absence(name, distribution))
         close = get_close_matches(name, {*(row[0] for row in self.listed()), *others, *known_names(COMMANDS)}, n=3)

@@ -145,8 +145,8 @@ class Registry:
             owners = self._entries[component.kind].get(component.name, [])
             others = [one.plugin for one in owners if one.plugin is not plugin]
             if others and any(one.plugin is plugin for one in owners):
-                labels, way_out = ", ".join(one.label for one in others), remedy(component.name, [plugin, *others])
-                lines.append(f"{component.kind} {component.name!r} is also given by {labels}; {way_out}")
+                labels, advice = ", ".join(one.label for one in others), remedy(component.name, [plugin, *others])
+                lines.append(f"{component.kind} {component.name!r} is also given by {labels}; {advice}")
         return lines
 
     def _of(self, kind: str) -> dict[str, list[Registered]]:

@@ -155,8 +155,8 @@ def check_names_are_free(examined: Examined) -> Iterator[str]:
             records = [one for one in default_plugins().records() if (one.owner, one.name) != own]
             others = [one for one in records if command.name in {each.name for each in one.commands}]
             labels = ", ".join(one.label for one in others) or "estimator-core"
-            way_out = remedy(command.name, [examined.record, *others])
-            yield f"command {command.name!r} is also given by {labels}; {way_out}"
+            advice = remedy(command.name, [examined.record, *others])
+            yield f"command {command.name!r} is also given by {labels}; {advice}"
 
 
 def check_summaries(examined: Examined) -> Iterator[str]:

@@ -18,8 +18,7 @@ ModelFn = Callable[[Any, Any, str], ec.EstimatorSpec]
 
 def plan_of(head: Any, columns: Iterable[Any], keep: Iterable[str] = ()) -> FeaturePlan:
     """Returns the plan of columns for a head. The weights of the head stay on the device, even if columns read them."""
-    weights: Mapping[str, Any] = getattr(head, "weight_rules", dict)()
-    return FeaturePlan.of(columns, keep=(*keep, *weights))
+    return FeaturePlan.of(columns, keep=(*keep, *_weights_of(head)))
 
 
 def head_model_fn(
@@ -46,8 +45,8 @@ def head_model_fn(
 
 
 def contract_of(head: Any, plan: FeaturePlan) -> HeadContract:
-    """What the head and the columns ask of the data."""
-    weights: Mapping[str, Any] = getattr(head, "weight_rules", dict)()
+    """Returns the requirements of the head and the columns on the data."""
+    weights = _weights_of(head)
     words = {key: replace(rule, weighs=key in weights) for key, rule in plan.word_rules().items()}
     return HeadContract(head, {**plan.rules(), **words}, lambda known: plan.checks())
 
@@ -63,3 +62,9 @@ def with_host_parts(model_fn: ModelFn, plan: FeaturePlan, contract: HeadContract
 def train_everything(chosen: ChosenOptimizer) -> Callable[[Any], Any]:
     """Returns a train_op_fn that applies one optimizer to all variables."""
     return lambda loss: chosen.transformation
+
+
+def _weights_of(head: Any) -> Mapping[str, Any]:
+    """Returns the rules of the weight features of a head. A head of another package may have none."""
+    rules: Mapping[str, Any] = getattr(head, "weight_rules", dict)()
+    return rules
