@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from estimator_core.errors import ArgumentError, ArgumentTypeError, InputError
-from estimator_inputs import csv_input_fn, jsonl_input_fn
+from estimator_inputs import csv_input_fn, jsonl_input_fn, learn_schema
 from estimator_inputs.text.chunks import Chunk, Quoting, read_chunks
 from estimator_inputs.text.quotes import quote_fault, record_ends
 
@@ -98,6 +98,56 @@ def test_types_are_inferred(tmp_path: Path) -> None:
     }
     assert batch["c"].tolist() == [True, False]
     assert batch["d"].tolist() == [b"x", b""]
+
+
+@pytest.mark.parametrize(
+    ("name", "others"),
+    [
+        ("empty.csv", ["x,y,z\n,2.5,\n"]),
+        ("header.csv", ["x,y,z\n"]),
+        ("both.csv", ["x,y,z\n", "x,y,z\n,,\n"]),
+        ("null.jsonl", ['{"x": null, "y": 2.5, "z": []}\n']),
+        ("nothing.jsonl", [""]),
+        ("blank.jsonl", ["\n", '{"x": null, "y": null, "z": null}\n']),
+    ],
+)
+def test_a_column_without_a_value_in_the_first_file_has_the_type_of_a_later_one(
+    tmp_path: Path, name: str, others: list[str]
+) -> None:
+    listed = name.endswith(".jsonl")
+    last = tmp_path / f"last_{name}"
+    last.write_text('{"x": 5, "y": 1.5, "z": [2]}\n' if listed else "x,y,z\n5,1.5,2\n")
+    files = [tmp_path / f"{place}_{name}" for place in range(len(others))]
+    for path, text in zip(files, others, strict=True):
+        path.write_text(text)
+    make = jsonl_input_fn if listed else csv_input_fn
+    for order in ([*files, last], [last, *files]):
+        types = make(order, 9, shuffle=False).kind.schema.types
+        found = {column: kind.name for column, kind in types.items()}
+        assert found == {"x": "int64", "y": "float32", "z": "list of int64" if listed else "int64"}
+        schema = learn_schema(order)
+        assert [schema.feature(column).dtype for column in "xyz"] == ["int64", "float32", "int64"]
+
+
+def test_files_without_a_row_are_refused(tmp_path: Path) -> None:
+    for name in ("a.csv", "b.csv"):
+        (tmp_path / name).write_text("x,y\n")
+    with pytest.raises(InputError, match=r"a\.csv has no rows\.$"):
+        csv_input_fn(tmp_path / "a.csv", 1, shuffle=False)
+    with pytest.raises(InputError, match=r"a\.csv has no rows, nor has any other file\."):
+        csv_input_fn(tmp_path / "*.csv", 1, shuffle=False)
+
+
+def test_a_column_without_any_value_is_text_and_no_other_file_is_read_for_a_known_type(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("x,y\n,1\n")
+    (tmp_path / "b.csv").write_bytes(b"\xff\xfe")
+    (batch,) = csv_input_fn(tmp_path / "a.csv", 9, shuffle=False)()
+    assert batch["x"].tolist() == [b""]
+    both = tmp_path / "*.csv"
+    assert csv_input_fn(both, 9, shuffle=False, select_columns=["y"]).files[1:]
+    assert csv_input_fn(both, 9, shuffle=False, column_types={"x": "int64"}).files[1:]
+    with pytest.raises(InputError, match=r"b\.csv is text in UTF-16"):
+        csv_input_fn(both, 9, shuffle=False)
 
 
 @pytest.mark.parametrize(

@@ -17,8 +17,8 @@ from estimator_inputs.reading.options import ReadOptions, ReadPlan
 from estimator_inputs.reading.ragged import Columns, join
 from estimator_inputs.reading.vocabulary import Vocabularies
 from estimator_inputs.table.blocks import Tables, block_of
-from estimator_inputs.table.schema import TableSchema, chosen_columns
-from estimator_inputs.table.types import check_names
+from estimator_inputs.table.schema import TableSchema, chosen_columns, types_of_files
+from estimator_inputs.table.types import ColumnType, check_names
 from estimator_inputs.text.chunks import Chunk, Quoting, read_chunks
 from estimator_inputs.text.csv_header import infer_types, read_header
 from estimator_inputs.text.csv_table import CsvFormat, read_table, read_what_can_be
@@ -65,7 +65,8 @@ def csv_input_fn(
         na_values: texts that count as empty if they are not quoted: one list, or a dict by column. In a column that is
             not in the dict, only the empty text counts.
         quoted_na: whether these texts also count as empty in quotes.
-        num_rows_for_inference: the number of rows of the first file that determine the types.
+        num_rows_for_inference: the number of rows of the first file that determine the types. For columns without a
+            value there, these are the first rows of the next file that has one.
         options: see `ReadOptions`.
 
     Raises:
@@ -94,8 +95,9 @@ def csv_input_fn(
         na_values=na_values if isinstance(na_values, (str, Mapping)) else tuple(na_values),
         quoted_na=quoted_na,
     )
-    kind = CsvKind(files[0], form, header=header, column_names=column_names, plan=plan)
-    found = kind.infer(num_rows_for_inference)
+    kind = CsvKind(form, header=header, column_names=column_names, plan=plan)
+    look = functools.partial(kind.infer, rows=num_rows_for_inference)
+    found = types_of_files(files, look, select_columns, column_types or ())
     if isinstance(na_values, Mapping):
         check_names("na_values", na_values, found, str(files[0]))
     kind.schema = chosen_columns(
@@ -125,10 +127,7 @@ class CsvKind:
     varying_shapes = False
     schema: TableSchema
 
-    def __init__(
-        self, first: Path, form: CsvFormat, *, header: bool, column_names: Sequence[str] | None, plan: ReadPlan
-    ) -> None:
-        self._first = first
+    def __init__(self, form: CsvFormat, *, header: bool, column_names: Sequence[str] | None, plan: ReadPlan) -> None:
         self._form = form
         self._header = header
         self._column_names = None if column_names is None else list(column_names)
@@ -145,11 +144,11 @@ class CsvKind:
         """The names of the columns."""
         return tuple(self.schema.types)
 
-    def infer(self, rows: int) -> dict[str, Any]:
-        """Returns all columns of the first file, with the types that its first rows determine."""
-        names, place = self._names(self._first)
-        with opened(self._first, self._plan.compression, place[0]) as stream:
-            return infer_types(stream, names, self._form, rows=rows, where=self._first)
+    def infer(self, path: Path, *, rows: int) -> dict[str, ColumnType]:
+        """Returns all columns of a file, with the types that its first rows determine."""
+        names, place = self._names(path)
+        with opened(path, self._plan.compression, place[0]) as stream:
+            return infer_types(stream, names, self._form, rows=rows)
 
     def pieces(self, path: Path, place: Place) -> Iterator[Piece]:
         """Yields blocks of whole records. A place is (byte offset, line, row)."""

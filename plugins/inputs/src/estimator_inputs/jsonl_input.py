@@ -20,7 +20,7 @@ from estimator_inputs.reading.options import ReadOptions, ReadPlan
 from estimator_inputs.reading.ragged import Columns, join
 from estimator_inputs.reading.vocabulary import Vocabularies
 from estimator_inputs.table.blocks import Tables, block_of
-from estimator_inputs.table.schema import TableSchema, chosen_columns
+from estimator_inputs.table.schema import TableSchema, chosen_columns, types_of_files
 from estimator_inputs.table.types import STRING, ColumnType, inferred
 from estimator_inputs.text.chunks import Chunk, read_chunks
 from estimator_inputs.text.json_table import as_numbers, is_object, json_table, json_what_can_be, other_form
@@ -51,8 +51,9 @@ def jsonl_input_fn(
         label_name: the key that is the label. None: no label.
         select_columns: the keys to read, including the label. None: all keys in the first lines of the first file.
         column_types: numpy dtypes, or "string", by key; other types are inferred from the first lines, with real
-            numbers as float32. Strings become bytes objects. Among numbers, and for a float type, "NaN", "Infinity" and
-            "-Infinity" are read as numbers.
+            numbers as float32. For keys without a value there, these are the first lines of the next file that has one.
+            Strings become bytes objects. Among numbers, and for a float type, "NaN", "Infinity" and "-Infinity" are
+            read as numbers.
         column_defaults: the value for a key that is missing or null: by key, or a list with one value per key. Without
             a default, a missing number makes the row bad, and a missing string is empty. The default NaN also pads
             lists of real numbers, instead of 0.
@@ -78,8 +79,9 @@ def jsonl_input_fn(
     """
     plan = ReadPlan.of(batch_size, shuffle, options)
     files = find_files(file_pattern)
+    look = functools.partial(_infer, plan=plan, chosen=select_columns, named=column_types or ())
     schema = chosen_columns(
-        _infer(files[0], plan, select_columns, column_types or ()),
+        types_of_files(files, look, select_columns),
         select_columns,
         column_types,
         column_defaults,
@@ -178,7 +180,9 @@ def _line_of(row: BadRow) -> int:
     return int(row.where.rsplit(" ", 1)[1])
 
 
-def _infer(path: Path, plan: ReadPlan, chosen: Sequence[str] | None, named: Collection[str]) -> dict[str, Any]:
+def _infer(
+    path: Path, *, plan: ReadPlan, chosen: Sequence[str] | None, named: Collection[str]
+) -> dict[str, ColumnType]:
     """Returns the types that the first lines determine. A key may have several types if it is not read and has a named
     type.
     """
@@ -188,7 +192,7 @@ def _infer(path: Path, plan: ReadPlan, chosen: Sequence[str] | None, named: Coll
         head = stream.read(_HEAD)
         head = head[: head.rfind(b"\n") + 1] or head + stream.read()
     if not head.strip():
-        raise InputError(f"{path} has no rows.")
+        return {}
     whole = head.lstrip().partition(b"\n")[0].rstrip().endswith(b"}")  # Arrow may read an object over several lines
     try:
         if whole:
@@ -202,7 +206,7 @@ def _infer(path: Path, plan: ReadPlan, chosen: Sequence[str] | None, named: Coll
     for row in (standard_json.loads(line) for line in head.split(b"\n") if is_object(line)):  # bad rows have no types
         for name, value in row.items():
             columns.setdefault(name, []).append(value)
-    found: dict[str, Any] = {}
+    found: dict[str, ColumnType] = {}
     for name, column in columns.items():
         if chosen is not None and name not in chosen:
             found[name] = ColumnType(dtype=STRING)  # the key is not read
@@ -221,7 +225,7 @@ def _infer(path: Path, plan: ReadPlan, chosen: Sequence[str] | None, named: Coll
     return found
 
 
-def _types_of(lines: bytes) -> dict[str, Any]:
+def _types_of(lines: bytes) -> dict[str, ColumnType]:
     import pyarrow as pa
     from pyarrow import json
 

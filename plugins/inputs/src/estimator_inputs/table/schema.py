@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from estimator_core.errors import ArgumentError
+from estimator_core.errors import ArgumentError, InputError
 from estimator_inputs.reading.vocabulary import Vocabularies
 from estimator_inputs.table.types import (
     ColumnType,
@@ -35,6 +35,36 @@ class TableSchema:
     def summary(self) -> str:
         """The names and types of the columns, for the fingerprint of a position."""
         return summary_of(self.types)
+
+
+def types_of_files(
+    files: Sequence[Path],
+    look: Callable[[Path], Mapping[str, ColumnType]],
+    select_columns: Sequence[str] | None = None,
+    named: Collection[str] = (),
+) -> dict[str, ColumnType]:
+    """Returns the columns of the first file with rows. The first file with a value in a column determines its type.
+
+    Args:
+        files: the files, in order. Later ones are looked at only if a type is not known yet.
+        look: returns the types that the first rows of a file determine, or nothing if it has no rows.
+        select_columns: the columns whose types are needed. None: all.
+        named: the columns whose types a user names, so that they need no value.
+
+    Raises:
+        InputError: no file has rows.
+    """
+    found: dict[str, ColumnType] = {}
+    for path in files:
+        needed = set(found if select_columns is None else select_columns).difference(named)
+        open_ones = {name for name, kind in found.items() if not kind.known and name in needed}
+        if found and not open_ones:
+            break
+        types = look(path)
+        found |= {name: types[name] for name in types if not found or (name in open_ones and types[name].known)}
+    if not found:
+        raise InputError(f"{files[0]} has no rows{', nor has any other file' if files[1:] else ''}.")
+    return found
 
 
 def chosen_columns(

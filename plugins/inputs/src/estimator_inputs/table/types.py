@@ -27,6 +27,7 @@ class ColumnType:
         sizes: the sizes of lists of one size, from the outermost. Empty: the lengths differ between rows.
         exact: whether integers that the float would round are refused. If a user sets the type, they are rounded.
         vocabulary: the allowed values. None: all values are allowed.
+        known: whether a value determined the type. False: there was none, and the column is read as strings.
     """
 
     dtype: np.dtype[Any]
@@ -35,6 +36,7 @@ class ColumnType:
     sizes: tuple[int, ...] = ()
     exact: bool = False
     vocabulary: Vocabulary | None = None
+    known: bool = True
 
     @property
     def name(self) -> str:
@@ -167,7 +169,7 @@ def inferred(arrow: Any) -> ColumnType:
         return ColumnType(dtype=np.dtype(str(arrow)))  # numpy has the same names
     if types.is_floating(arrow) or types.is_decimal(arrow):
         return ColumnType(dtype=np.dtype(np.float32), exact=True)
-    return ColumnType(dtype=STRING)
+    return ColumnType(dtype=STRING, known=not types.is_null(arrow))
 
 
 def item_type(arrow: Any) -> Any:

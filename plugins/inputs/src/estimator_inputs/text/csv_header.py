@@ -49,23 +49,17 @@ def read_header(stream: BinaryIO, form: CsvFormat, path: Path) -> tuple[list[str
     return names, (end, 1 + head.count(b"\n", 0, end))
 
 
-def infer_types(
-    stream: BinaryIO, names: Sequence[str], form: CsvFormat, *, rows: int, where: Path
-) -> dict[str, ColumnType]:
+def infer_types(stream: BinaryIO, names: Sequence[str], form: CsvFormat, *, rows: int) -> dict[str, ColumnType]:
     """Returns the types of all columns. The first rows determine them.
 
     If one integer has a leading zero, such as 00123, the integers of the column are codes and are read as texts.
-    Integers out of the range of int64 are uint64.
+    Integers out of the range of int64 are uint64. Without a row, there is no type.
 
     Args:
         stream: a stream at the first record.
         names: the names of the columns.
         form: the format of fields.
         rows: the number of rows to use. Records with a wrong number of fields are skipped.
-        where: the path of the file in messages.
-
-    Raises:
-        InputError: there is no row.
     """
     import pyarrow as pa
 
@@ -73,7 +67,7 @@ def infer_types(
     head, ends = _read(stream, form, records=rows)
     head = head[: int(ends[min(rows, len(ends)) - 1])] if ends.size else head
     if not head.strip():
-        raise InputError(f"{where} has no rows.")
+        return {}
     try:
         table = read_columns(head, names, unknown, form, quoted_na=True)
     except pa.ArrowInvalid:
@@ -82,7 +76,7 @@ def infer_types(
         records = [head[b:e] for b, e in itertools.pairwise([0, *ends[:rows].tolist()])]
         good = [record for record in records if len(fields_of(record, form)) == len(names) and _is_text(record)]
         if not good:
-            return dict.fromkeys(names, inferred(pa.string()))
+            return dict.fromkeys(names, inferred(pa.null()))
         head = b"".join(good)
         table = read_columns(head, names, unknown, form, quoted_na=True)
     found = {name: table.column(name).type for name in names}
