@@ -160,6 +160,32 @@ def test_the_unit_of_a_time_with_a_zone_adds_no_zeros(tmp_path: Path, unit: str)
     }
 
 
+@pytest.mark.parametrize("unit", ["s", "ms", "us", "ns"])
+def test_times_in_lists_are_the_words_of_single_times(tmp_path: Path, unit: str) -> None:
+    stamps = [*map(datetime.datetime.fromisoformat, ("2024-01-31T09:30:00Z", "2024-07-01T10:00:00Z")), None]
+    clock = pyarrow.time32(unit) if unit in ("s", "ms") else pyarrow.time64(unit)
+    kinds = {
+        "clock": (clock, [datetime.time(9, 30), datetime.time(10, 0, 5), None]),
+        "stamp": (pyarrow.timestamp(unit), [stamp and stamp.replace(tzinfo=None) for stamp in stamps]),
+        "zoned": (pyarrow.timestamp(unit, "Europe/Berlin"), stamps),
+        "date": (pyarrow.date32(), [stamp and stamp.date() for stamp in stamps]),
+    }
+    table: dict[str, Any] = {}
+    for name, (kind, values) in kinds.items():
+        table[name] = pyarrow.array(values, kind)
+        table[f"{name}, list"] = pyarrow.array([values[:2], values[1:], None], pyarrow.list_(kind))
+        table[f"{name}, large"] = pyarrow.array([values[:2], values[1:], None], pyarrow.large_list(kind))
+        table[f"{name}, sized"] = pyarrow.array([values] * 3, pyarrow.list_(kind, 3))
+    pyarrow.parquet.write_table(pyarrow.table(table), tmp_path / "times.parquet")
+    (batch,) = parquet_input_fn(str(tmp_path / "times.parquet"), batch_size=3, num_epochs=1, shuffle=False)()
+    for name in kinds:
+        first, second, none = batch[name].tolist()
+        assert none == b""
+        expected = [[first, second], [second, b""], [b"", b""]]
+        assert batch[f"{name}, list"].tolist() == batch[f"{name}, large"].tolist() == expected
+        assert batch[f"{name}, sized"].tolist() == [[first, second, b""]] * 3
+
+
 def test_a_fraction_of_a_second_stays_in_the_words_of_a_time(tmp_path: Path) -> None:
     times = pyarrow.array([datetime.time(9, 30, 0, 500000), datetime.time(9, 30, 10)], pyarrow.time64("us"))
     pyarrow.parquet.write_table(pyarrow.table({"clock": times}), tmp_path / "times.parquet")

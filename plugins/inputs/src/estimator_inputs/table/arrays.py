@@ -32,6 +32,8 @@ def to_column(array: Any, kind: ColumnType) -> tuple[Column, np.ndarray | None]:
     wanted = arrow_type(kind)
     if kind.sizes and pa.types.is_fixed_size_list(array.type):
         return _of_one_size(array, kind)
+    if kind.listed and (pa.types.is_list(array.type) or pa.types.is_large_list(array.type)):
+        return _listed(array, kind)
     if array.type != wanted and not _is_text(array.type, kind):
         if pa.types.is_decimal(array.type) and kind.dtype == np.float32:
             array = array.cast(pa.float64())  # Arrow's cast to float32 is another number than the nearest
@@ -114,7 +116,8 @@ def _flat(array: Any, kind: ColumnType) -> tuple[np.ndarray, np.ndarray | None]:
 
 def _listed(array: Any, kind: ColumnType) -> tuple[Ragged, np.ndarray | None]:
     lengths = np.where(_nulls(array), 0, np.diff(array.offsets.to_numpy()).astype(np.int64))
-    items, missing = _flat(array.flatten(), ColumnType(dtype=kind.dtype, default=kind.default))
+    items, missing = to_column(array.flatten(), replace(kind, listed=False))
+    assert isinstance(items, np.ndarray)
     fill: Any = b"" if kind.dtype == STRING else kind.dtype.type(-1 if kind.dtype.kind == "i" else 0)
     if kind.dtype.kind == "f" and kind.default is not None and np.isnan(kind.default):
         fill = kind.default
@@ -143,11 +146,7 @@ def _nulls(array: Any) -> np.ndarray:
 
 def _is_text(arrow: Any, kind: ColumnType) -> bool:
     """Returns whether the values are text or bytes. These are not cast, because bytes need not be UTF-8."""
-    import pyarrow as pa
-
-    if kind.listed:
-        arrow = arrow.value_type if pa.types.is_list(arrow) or pa.types.is_large_list(arrow) else pa.null()
-    return kind.dtype == STRING and is_word(arrow)
+    return kind.dtype == STRING and not kind.listed and is_word(arrow)
 
 
 def _scalar(value: Any, arrow: Any) -> Any:
