@@ -144,8 +144,6 @@ class EvaluationHook(Hook):
         300
     """
 
-    name = "EvaluationHook"
-
     def __init__(self, next_step: Callable[[int], int | None], evaluate: Callable[[Run], None]) -> None:
         self._next_step = next_step
         self._evaluate = evaluate

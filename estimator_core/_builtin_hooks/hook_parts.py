@@ -8,6 +8,8 @@ import time
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any, final
 
+import numpy as np
+
 from estimator_core._members import did_you_mean
 from estimator_core._summaries import NO_SUMMARIES, EventFile, open_summary_writer
 from estimator_core.errors import ArgumentError, ArgumentTypeError, HookError
@@ -170,6 +172,17 @@ def unknown_output(name: str, available: Collection[Any]) -> str:
     )
 
 
+def point_step(run: Run, step: int) -> int:
+    """Returns the global step of a point: `step` in training. The steps of evaluations and predictions are batches, so
+    their points are at the step of the weights.
+
+    Args:
+        run: the run of the hook.
+        step: the step that the hook sees.
+    """
+    return step if run.mode == ModeKeys.TRAIN else int(np.asarray(run.state.clock)[0])
+
+
 class PresentNames:
     """Finds the names that a dispatch has, and warns once about each missing name.
 
@@ -195,7 +208,8 @@ class PresentNames:
 
 @final
 class HookWriter:
-    """Chooses the writer of a hook: the given one, one of the hook's own directory, or that of the run.
+    """Chooses the writer of a hook: the given one, one of the hook's own directory, or that of the run. Of several
+    processes, only the chief writes to the hook's own directory.
 
     The run handles its own event file. The event file of a hook's own directory must be flushed in `state` of the hook,
     which is called before a checkpoint is committed, and closed in `end`.
@@ -216,11 +230,9 @@ class HookWriter:
 
     def open(self, run: Run) -> None:
         """Chooses the writer. Call it in `after_create`."""
-        if self._given is not None:
-            self.to = self._given
-        elif self._output_dir is None:
-            self.to = run.summaries
-        else:
+        self.to = run.summaries if self._given is None else self._given
+        writes = run.config.is_chief or run.config.task_type == "evaluator"  # one of several processes
+        if writes and self._given is None and self._output_dir is not None:
             # An evaluation outside training repeats no step, and the next training does not count its files.
             epoch = None if getattr(run.summaries, "held", False) else getattr(run.summaries, "epoch", None)
             step = run.step if run.mode == ModeKeys.TRAIN else None

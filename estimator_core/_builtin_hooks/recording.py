@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from estimator_core._builtin_hooks.hook_parts import HookWriter, PresentNames, SecondOrStepTimer, at_most
+from estimator_core._builtin_hooks.hook_parts import HookWriter, PresentNames, SecondOrStepTimer, at_most, point_step
 from estimator_core.hooks import Hook, Run, StepOutputs, SummaryWriter, Wake
 from estimator_core.modes import ModeKeys
 
@@ -22,7 +22,8 @@ TAG = "global_step/sec"
 class StepCounterHook(Hook):
     """Writes `global_step/sec`: the steps per second since the previous point.
 
-    The first step of a call, which compiles, is not counted.
+    The first step of a call, which compiles, is not counted. The steps of an evaluation are batches. Its points are at
+    the global step of its weights.
 
     Args:
         every_n_steps: the steps between two points.
@@ -80,7 +81,7 @@ class StepCounterHook(Hook):
             self._timer.update_last_triggered_step(step)
             if steps and secs > 0:
                 _log.info("%s: %.6g", TAG, steps / secs)
-                self._writer.to.scalar(TAG, steps / secs, step)
+                self._writer.to.scalar(TAG, steps / secs, point_step(run, step))
             self._carried = (0, 0.0)
         self._base = (step, time.monotonic())
 
@@ -144,7 +145,7 @@ class SummarySaverHook(Hook):
         self._writer = HookWriter(output_dir, summary_writer)
         self._kinds: dict[str, str] = {}
         self._texts: dict[str, str] = {}
-        self._evaluated: int | None = None
+        self._once = False
         self._present = PresentNames("SummarySaverHook")
 
     def after_create(self, run: Run) -> None:
@@ -153,8 +154,8 @@ class SummarySaverHook(Hook):
             self._timer.reset()
             self._texts = {}
         self._kinds = {name: kind for name, kind in run.output_kinds.items() if kind in _WRITTEN}
-        self._evaluated = int(np.asarray(run.state.clock)[0]) if run.mode == ModeKeys.EVAL else None
-        if self._evaluated is not None:
+        self._once = run.mode == ModeKeys.EVAL
+        if self._once:
             self._kinds.pop("loss", None)  # a result of the evaluation
             for name in self._kinds:
                 run.fetch(name)
@@ -162,14 +163,14 @@ class SummarySaverHook(Hook):
 
     def next_step(self, step: int) -> Wake | None:
         """Returns the timer's next step, or only the first of an evaluation. The hook only reads outputs."""
-        return None if self._evaluated is not None and step else self._timer.wake(step)
+        return None if self._once and step else self._timer.wake(step)
 
     def after_step(self, run: Run, step: int, out: StepOutputs) -> None:
         """Writes one point of each summary."""
         if not self._timer.should_trigger_for_step(step):
             return
         self._timer.update_last_triggered_step(step)
-        step = step if self._evaluated is None else self._evaluated
+        step = point_step(run, step)
         for name in self._present.of(self._kinds, out, step):
             _write(self._writer.to, self._kinds[name], name, out[name], step)
         for name, text in run.texts.items():

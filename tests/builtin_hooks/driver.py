@@ -54,6 +54,7 @@ def drive(
     model_dir: Path = Path("unused"),
     resume: Mapping[str, Any] | None = None,
     estimator: Any = None,
+    config: RunConfig | None = None,
 ) -> Driven:
     """Runs `steps` steps from the global step `start`. `resume` holds the states of the hooks of the interrupted
     call.
@@ -64,7 +65,7 @@ def drive(
         mode="train",
         estimator=estimator
         or SimpleNamespace(eval_dir=lambda name=None: str(model_dir / (f"eval_{name}" if name else "eval"))),
-        config=RunConfig(model_dir=str(model_dir)),
+        config=config or RunConfig(model_dir=str(model_dir)),
         params=None,
         model_dir=model_dir,
         summaries=summaries,

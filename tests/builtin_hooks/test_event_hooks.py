@@ -10,8 +10,10 @@ import numpy as np
 import pytest
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
+from estimator_core import Processes
 from estimator_core._builtin_hooks.recording import StepCounterHook, SummarySaverHook
 from estimator_core._summaries import open_summary_writer
+from estimator_core.config import RunConfig
 from tests.builtin_hooks.driver import drive
 
 KINDS = {"kernel": "histogram", "sample": "image", "hidden": "tensor", "accuracy": "metric"}
@@ -60,6 +62,17 @@ def test_own_directory(tmp_path: Path):
     drive(hooks, steps=6)  # states() at the end has flushed
     assert steps(tmp_path / "a", "loss") == [1, 3, 5]
     assert steps(tmp_path / "b", "global_step/sec") == [3, 5]
+
+
+@pytest.mark.parametrize("index", [0, 1])
+def test_of_two_processes_only_the_first_writes_to_the_directory_of_a_hook(tmp_path: Path, index: int):
+    config = RunConfig(model_dir=str(tmp_path), processes=Processes("127.0.0.1:7070", count=2, index=index))
+    hooks = [
+        SummarySaverHook(save_steps=2, output_dir=tmp_path / "a"),
+        StepCounterHook(every_n_steps=2, output_dir=tmp_path / "b"),
+    ]
+    drive(hooks, steps=6, config=config)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ([] if index else ["a", "b"])
 
 
 def test_own_writer(tmp_path: Path):

@@ -13,7 +13,7 @@ import pytest
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
 import estimator_core as ec
-from estimator_core.builtin_hooks import CheckpointSaverHook, NanTensorHook, SummarySaverHook
+from estimator_core.builtin_hooks import CheckpointSaverHook, NanTensorHook, StepCounterHook, SummarySaverHook
 
 
 def batches(count: int, *, nan_at: int | None = None) -> Callable[[], Any]:
@@ -98,6 +98,22 @@ def test_so_does_the_one_of_evaluations_in_a_training(make_estimator: Any, place
         )
     assert points(own)["shown"] == [(step, 5.0) for step in (2, 4, 6, 8)]
     assert points(estimator.eval_dir())["loss"] == [(step, 1.0) for step in (2, 4, 6, 8)]
+
+
+@pytest.mark.parametrize("verb", ["evaluate", "predict"])
+def test_the_rate_of_an_evaluation_is_at_the_step_of_its_weights(
+    make_estimator: Any, tmp_path: Path, verb: str
+) -> None:
+    estimator = make_estimator(model()).train(
+        batches(9), steps=5, hooks=[StepCounterHook(every_n_steps=1, output_dir=tmp_path)]
+    )
+    counter = StepCounterHook(every_n_steps=2, output_dir=tmp_path)
+    for _ in range(2):
+        if verb == "evaluate":
+            estimator.evaluate(batches(9), hooks=[counter])
+        else:
+            list(estimator.predict(batches(9), hooks=[counter]))
+    assert [step for step, _ in points(tmp_path)["global_step/sec"]] == [2, 3, 4, 5, *[5] * 8]
 
 
 def test_hooks_know_all_summaries_of_an_evaluation_and_may_fetch_them(make_estimator: Any) -> None:

@@ -14,6 +14,7 @@ from estimator_core.config import RunConfig
 from estimator_core.errors import HookError
 from estimator_core.testing import FakeRun, drive
 from estimator_hooks import throughput
+from plugins.hooks.tests.small_model import eval_input_fn, make_estimator, train_input_fn
 
 OUTPUTS: dict[str, Callable[[int], Any]] = {
     "loss": lambda step: np.float32(1.0),
@@ -48,6 +49,19 @@ def test_learning_rates(caplog: pytest.LogCaptureFixture, k: int):
 def test_a_point_that_the_summary_saver_writes_is_not_written_twice():
     run = drive([eh.LearningRateHook(4)], steps=9, outputs=OUTPUTS)
     assert points(run, "learning_rate") == []
+
+
+def test_the_points_of_an_evaluation_are_at_the_step_of_its_weights(tmp_path: Path):
+    accumulators = pytest.importorskip("tensorboard.backend.event_processing.event_accumulator")
+    estimator = make_estimator(tmp_path / "run").train(train_input_fn(), steps=9)
+    hooks = [eh.ThroughputHook(1), eh.DeviceMemoryHook(1), eh.VariableHistogramsHook(1)]
+    estimator.evaluate(eval_input_fn(), hooks=hooks)
+    events = accumulators.EventAccumulator(estimator.eval_dir(), size_guidance={"scalars": 0, "histograms": 0}).Reload()
+    tags: Any = events.Tags()
+    memory = next(tag for tag in tags["scalars"] if tag.startswith("device_memory/"))
+    assert [event.step for event in events.Scalars("examples/sec")] == [9] * 3
+    assert [event.step for event in events.Scalars(memory)] == [9] * 4
+    assert [event.step for event in events.Histograms("variables/dense/bias")] == [9] * 4
 
 
 def test_no_learning_rate():

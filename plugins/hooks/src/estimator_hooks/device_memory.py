@@ -6,7 +6,7 @@ import logging
 from collections.abc import Mapping
 from typing import Any
 
-from estimator_core.builtin_hooks import SecondOrStepTimer
+from estimator_core.builtin_hooks import SecondOrStepTimer, point_step
 from estimator_core.hooks import Hook, Run, StepOutputs
 
 _log = logging.getLogger("estimator_hooks")
@@ -48,7 +48,7 @@ class DeviceMemoryHook(Hook):
             "device memory: %s, step = %d", ", ".join(f"{k} = {v / 2**20:.1f} MiB" for k, v in values.items()), step
         )
         for name, value in values.items():
-            run.summaries.scalar(f"device_memory/{name}", value, step)
+            run.summaries.scalar(f"device_memory/{name}", value, point_step(run, step))
 
     def state(self) -> Mapping[str, Any]:
         """Returns the cadence."""

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from estimator_core.builtin_hooks import PresentNames, SecondOrStepTimer
+from estimator_core.builtin_hooks import PresentNames, SecondOrStepTimer, point_step
 from estimator_core.hooks import Hook, Run, StepOutputs, Wake
 
 _log = logging.getLogger("estimator_hooks")
@@ -51,7 +51,7 @@ class ScalarWriterHook(Hook):
         for name, value in values.items():
             # SummarySaverHook writes all scalars. A second point of the same step would appear as a duplicate.
             if not (run.config.save_summary_steps and kinds.get(name) == "scalar"):
-                run.summaries.scalar(name, value, step)
+                run.summaries.scalar(name, value, point_step(run, step))
 
     def state(self) -> Mapping[str, Any]:
         """Returns the cadence."""

@@ -7,7 +7,7 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
-from estimator_core.builtin_hooks import SecondOrStepTimer
+from estimator_core.builtin_hooks import SecondOrStepTimer, point_step
 from estimator_core.errors import ArgumentError
 from estimator_core.hooks import Hook, Run, StepOutputs
 from estimator_hooks.peak_flops import peak_flops_of_devices
@@ -93,4 +93,4 @@ class ThroughputHook(Hook):
                 values["mfu"] = values["flops/sec"] / self._peak
         _log.info("%s", ", ".join(f"{name}: {value:.6g}" for name, value in values.items()))
         for name, value in values.items():
-            run.summaries.scalar(name, value, step)
+            run.summaries.scalar(name, value, point_step(run, step))

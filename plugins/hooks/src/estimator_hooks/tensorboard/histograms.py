@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from estimator_core.builtin_hooks import point_step
 from estimator_core.errors import ArgumentError
 from estimator_core.hooks import Hook, Run, StepOutputs
 
@@ -47,4 +48,4 @@ class VariableHistogramsHook(Hook):
         """Writes a histogram for each variable."""
         for path, values in run.variables().items():
             if self._wanted.fullmatch(path):
-                run.summaries.histogram(PREFIX + path, values, step)
+                run.summaries.histogram(PREFIX + path, values, point_step(run, step))
