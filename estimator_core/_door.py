@@ -16,7 +16,6 @@ from estimator_core._types import Params, PyTree
 from estimator_core.config import RunConfig
 from estimator_core.errors import ArgumentError
 from estimator_core.estimator import Estimator
-from estimator_core.hooks import CheckpointListener
 from estimator_core.modes import ModeKeys
 from estimator_core.specs import EstimatorSpec, EvalSpec, TrainSpec, check_hooks
 
@@ -127,10 +126,9 @@ def complete_export(estimator: Estimator, path: str) -> None:
     estimator._place.complete_export(path)
 
 
-def train_within(
-    estimator: Estimator, spec: TrainSpec, evaluations: RunEvaluations, *, listeners: Sequence[CheckpointListener]
-) -> None:
-    """Runs a TrainSpec, with evaluations at its checkpoints."""
+def train_within(estimator: Estimator, spec: TrainSpec, evaluations: RunEvaluations | None) -> None:
+    """Runs a TrainSpec, with evaluations at its checkpoints if there are any."""
+    listeners = spec.saving_listeners
     estimator._train(spec.input_fn, spec.hooks, None, spec.max_steps, listeners, evaluations=evaluations)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 import tempfile
 import threading
 from collections.abc import Callable
@@ -10,6 +11,7 @@ from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any, Protocol
 
+from estimator_core._checkpoint.catalog import CHECKPOINTS_DIR, all_checkpoints
 from estimator_core._checkpoint.shelf import IN_PLACE, Publisher
 from estimator_core._paths import is_url
 from estimator_core._plugins import Plugins
@@ -157,7 +159,8 @@ def model_dir_at(location: str, plugins: Plugins) -> ModelDir:
         plugins: the registry that provides the storage of a URL.
 
     Raises:
-        ArgumentError: no installed package supports the scheme, or the package for model_dirs at URLs is missing.
+        ArgumentError: no installed package supports the scheme, or the package for model_dirs at URLs is missing. Or
+            the location is a checkpoint of a run.
         StorageError: the model_dir cannot be opened.
 
     Example:
@@ -165,6 +168,7 @@ def model_dir_at(location: str, plugins: Plugins) -> ModelDir:
         'runs/one'
     """
     if not is_url(location):
+        _refuse_checkpoints(Path(location).absolute().as_posix())
         return LocalModelDir(Path(location))
     from estimator_core._storage.opening import at_url
 
@@ -172,8 +176,19 @@ def model_dir_at(location: str, plugins: Plugins) -> ModelDir:
     opened = at_url(url, plugins)  # refuses plugins that may not open it; others may have made the copy
     with _lock:
         if url not in _copies:
+            _refuse_checkpoints(url)
             _copies[url] = opened.working_copy(url, plugins)
         return _copies[url]
+
+
+def _refuse_checkpoints(location: str) -> None:
+    """Refuses a checkpoint of a run, and the directory of its checkpoints: no other run may write inside."""
+    inside = re.fullmatch(f"(.+)/{CHECKPOINTS_DIR}(/[0-9]+)?/*", location)
+    if inside and all_checkpoints(inside[1]):
+        raise ArgumentError(
+            f"model_dir {location} is inside the run {inside[1]}, which keeps its checkpoints there. Give model_dir="
+            f"{inside[1]!r}. To select one of its checkpoints, use checkpoint_path= or warm_start_from=."
+        )
 
 
 def made_directory(model_dir: str) -> Path:

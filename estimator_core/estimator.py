@@ -326,13 +326,8 @@ class Estimator:
             experimental_mode: the mode to export.
             format: the name of an export format component.
         """
-        return self.experimental_export_all_saved_models(
-            export_dir_base,
-            {experimental_mode: serving_input_receiver_fn},
-            assets_extra,
-            checkpoint_path,
-            format=format,
-        )
+        receivers = {experimental_mode: serving_input_receiver_fn}
+        return self._start_export(export_dir_base, receivers, assets_extra, checkpoint_path, format).wait()
 
     def experimental_export_all_saved_models(
         self,
@@ -357,9 +352,8 @@ class Estimator:
         format: str = "stablehlo",
     ) -> PendingExport:
         """Like `export_saved_model`, but returns once the values are copied. `wait()` then returns the path."""
-        return self._start_export(
-            export_dir_base, {experimental_mode: serving_input_receiver_fn}, assets_extra, checkpoint_path, format
-        )
+        receivers = {experimental_mode: serving_input_receiver_fn}
+        return self._start_export(export_dir_base, receivers, assets_extra, checkpoint_path, format)
 
     def _start_export(
         self,

@@ -11,7 +11,6 @@ from estimator_core._continuous_eval import evaluate_continuously, new_checkpoin
 from estimator_core._door import check_slices, rehearsal, rehearse, train_within, training_batches
 from estimator_core._evaluations import Evaluations
 from estimator_core._loop.checkpointing import has_policy
-from estimator_core.config import RunConfig
 from estimator_core.errors import ArgumentError, ArgumentTypeError, InputError
 from estimator_core.estimator import Estimator
 from estimator_core.specs import EvalSpec, TrainSpec
@@ -61,27 +60,17 @@ def train_and_evaluate(
         return _as_asked(evaluate_continuously(estimator, specs, max_steps=train_spec.max_steps), eval_spec)
     rehearse(estimator, train_spec, specs)
     evaluations = Evaluations(estimator, specs)
-    if _evaluated_elsewhere(estimator.config):
+    if TaskType.CHIEF in estimator.config.cluster.cluster:  # a separate process evaluates; a master evaluates itself
         if any(spec.every_steps for spec in specs):
             _log.warning(
                 "EvalSpec.every_steps has no effect here: TF_CONFIG names a chief, so the evaluator is a separate "
                 "process, which sees only checkpoints."
             )
-        estimator.train(
-            train_spec.input_fn,
-            hooks=train_spec.hooks,
-            max_steps=train_spec.max_steps,
-            saving_listeners=train_spec.saving_listeners,
-        )
+        train_within(estimator, train_spec, None)
         return _as_asked(evaluations, eval_spec)
     train(estimator, train_spec, evaluations)
     evaluations.finish()
     return _as_asked(evaluations, eval_spec)
-
-
-def _evaluated_elsewhere(config: RunConfig) -> bool:
-    """Returns whether TF_CONFIG names a chief, so that a separate process evaluates. A master evaluates itself."""
-    return TaskType.CHIEF in config.cluster.cluster
 
 
 def train(estimator: Estimator, spec: TrainSpec, evaluations: Evaluations) -> None:
@@ -96,7 +85,7 @@ def train(estimator: Estimator, spec: TrainSpec, evaluations: Evaluations) -> No
     Raises:
         InputError: the training input had no batches, and there is no checkpoint of an earlier run.
     """
-    train_within(estimator, spec, evaluations, listeners=spec.saving_listeners)
+    train_within(estimator, spec, evaluations)
     if estimator.latest_checkpoint() is None:
         raise InputError(
             "Nothing was trained, so there is nothing to evaluate: the training input had no batch "

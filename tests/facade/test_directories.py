@@ -8,6 +8,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+import numpy as np
+import optax
 import pytest
 
 import estimator_core as ec
@@ -85,6 +87,26 @@ def test_the_home_directory_is_one_place(tmp_path: Path, monkeypatch: pytest.Mon
     assert ec.Estimator(model_fn, "~/run", ec.RunConfig(model_dir=str(tmp_path / "run"))).model_dir == str(
         tmp_path / "run"
     )
+
+
+@pytest.mark.parametrize("inside", ["checkpoints/2", "checkpoints/2/", "checkpoints"])
+def test_a_model_dir_inside_a_run_is_refused_and_the_run_named(
+    inside: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def trained(features: Any, mode: str) -> Any:
+        loss = ((features["x"] * ec.get_variable("slope", ())) ** 2).mean()
+        return ec.EstimatorSpec(mode, loss=loss, train_op=optax.sgd(0.1))
+
+    inputs = ec.inputs.numpy_input_fn({"x": np.ones(8, np.float32)}, batch_size=4, shuffle=False)
+    ec.Estimator(trained, str(tmp_path / "run")).train(inputs)
+    monkeypatch.chdir(tmp_path / "run")
+    for model_dir in (str(tmp_path / "run" / inside), inside):
+        with pytest.raises(
+            ArgumentError, match=f"is inside the run {tmp_path}/run, .* Give model_dir='{tmp_path}/run'"
+        ):
+            ec.Estimator(trained, model_dir)
+    other = str(tmp_path / "other" / inside)
+    assert ec.Estimator(trained, other).train(inputs).latest_checkpoint() == str(Path(other) / "checkpoints" / "2")
 
 
 def test_a_directory_with_a_colon_is_no_url(tmp_path: Path) -> None:

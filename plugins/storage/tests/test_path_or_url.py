@@ -60,6 +60,14 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.parametrize("door", ["train", "evaluate", "predict"])
+@pytest.mark.parametrize("inside", ["checkpoints", "checkpoints/5"])
+def test_a_checkpoint_at_a_url_is_no_model_dir(written: Path, tmp_path: Path, inside: str, door: str) -> None:
+    run = f"file://{written}/url"
+    with pytest.raises(ArgumentError, match=f"is inside the run {run}, .* Give model_dir='{run}'"):
+        DOORS[door](f"{run}/{inside}", tmp_path)
+
+
 def files(directory: Path) -> dict[str, bytes]:
     return {
         path.relative_to(directory).as_posix(): path.read_bytes()
