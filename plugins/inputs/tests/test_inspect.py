@@ -44,6 +44,22 @@ def test_statistics(tmp_path: Path, kind: str, capsys: pytest.CaptureFixture[str
     assert report["first"]["word"] == [word.decode() or None for word in rows["word"][:2]]
 
 
+def test_numbers_that_are_not_finite_are_texts_of_json(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    def refused(name: str) -> Any:
+        raise AssertionError(f"{name} is not JSON")
+
+    (tmp_path / "rows.csv").write_text("x\n1.5\ninf\n-inf\n1e308\n-1.7e308\n")
+    assert main(["inputs", "inspect", str(tmp_path / "rows.csv"), "--json"]) == 0
+    report = json.loads(capsys.readouterr().out, parse_constant=refused)
+    assert report["first"]["x"][:3] == [1.5, "Infinity", "-Infinity"]
+    facts = report["columns"]["x"]
+    assert (facts["minimum"], facts["maximum"], facts["infinite"]) == ("-Infinity", "Infinity", 2)
+    assert facts["deviation"] == pytest.approx(float(np.std([0.0, 1.0, -1.7])) * 1e308)
+    page = tmp_path / "page.html"
+    assert main(["inputs", "inspect", str(tmp_path / "rows.csv"), "--html", str(page)]) == 0
+    assert "1e+308" in page.read_text()
+
+
 @pytest.mark.parametrize("suffix", ["csv", "parquet", "jsonl"])
 def test_rows_with_an_empty_cell_count_in_all_other_columns(
     tmp_path: Path, suffix: str, capsys: pytest.CaptureFixture[str]

@@ -196,6 +196,27 @@ def test_an_input_fn_of_features_and_labels() -> None:
     assert (found.rows, found.columns["a"].shape) == (2, (1,))
 
 
+@pytest.mark.parametrize("most", [1e300, 1.7e308])
+@pytest.mark.parametrize("late", [False, True])
+def test_the_statistics_of_numbers_whose_squares_overflow(most: float, late: bool) -> None:
+    numbers = np.array([3e144, -5.0, most, -most / 2, most / 4, 7e149])
+    if late:
+        tables = [pa.table({"x": numbers[:2]}), pa.table({"x": numbers[2:]})]
+        found = gathered(rows.rows_of_tables(tables)).columns["x"]
+    else:
+        found = gather({"x": numbers}).columns["x"]
+    unit = most / 2
+    assert found.mean == pytest.approx(float((numbers / unit).mean()) * unit, rel=1e-14)
+    assert found.deviation == pytest.approx(float((numbers / unit).std()) * unit, rel=1e-14)
+    assert found.numbers is not None
+    assert found.numbers.quantiles([0, 0.1, 1]) == pytest.approx([-most / 2, -most / 4, most], rel=1e-14)
+
+
+def test_the_median_of_numbers_whose_distance_overflows() -> None:
+    found = gather({"x": [-1.7e308, 1.7e308]}).columns["x"]
+    assert (found.median, found.mean, found.deviation) == (0.0, 0.0, 1.7e308)
+
+
 def test_infinite_numbers_dates_and_bytes() -> None:
     found = gather(
         {

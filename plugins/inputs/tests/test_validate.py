@@ -333,6 +333,24 @@ def test_a_range_shows_all_digits_and_points_in_time() -> None:
     assert found[1][1].endswith("at above 2025-02-03T00:00:00")
 
 
+@pytest.mark.parametrize("kind", ["array", "csv"])
+def test_a_number_above_those_of_float32_is_reported_as_it_is(tmp_path: Path, kind: str) -> None:
+    def source(*values: float) -> Any:
+        if kind == "array":
+            return {"x": np.array(values)}
+        path = tmp_path / f"{len(values)}.csv"
+        path.write_text("\n".join(["x", *map(str, values), ""]))
+        return path
+
+    found = told(source(1.5, 2.5, 1e300), learn_schema(source(1.5, 2.5)))
+    assert ("range", "x: 1 of 3 values are outside 1.5 to 2.5: 1e+300 at " + _last(source(1.5, 2.5, 1e300))) in found
+    assert told(source(1.5, 2.5, 1e300), learn_schema(source(1.5, 2.5, 1e300))) == []
+
+
+def _last(source: Any) -> str:
+    return "row 2" if isinstance(source, dict) else f"{source}, line 4"
+
+
 @pytest.mark.parametrize("per_second", [1e3, 1e6, 1e9])
 def test_numbers_far_from_the_times_of_a_schema_are_reported(per_second: float) -> None:
     """Such as milliseconds since 1970 in place of times. They are after the year 9999."""

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -93,7 +95,7 @@ def _values(cells: Cells, rows: int) -> list[Any]:
 
 
 def as_json(report: Report) -> Mapping[str, Any]:
-    """Returns the report as JSON values."""
+    """Returns the report as JSON values. A number that is not finite is a text, because JSON has no such numbers."""
     found = report.statistics
     return {
         "kind": report.kind,
@@ -103,9 +105,19 @@ def as_json(report: Report) -> Mapping[str, Any]:
         "all_rows": found.all_rows,
         "bad_rows": found.bad_rows,
         "bad": list(found.bad),
-        "columns": {name: _facts(column) for name, column in found.columns.items()},
-        "first": dict(report.first),
+        "columns": {name: _finite(_facts(column)) for name, column in found.columns.items()},
+        "first": {name: _finite(values) for name, values in report.first.items()},
     }
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, float):
+        return value if math.isfinite(value) else json.dumps(value)
+    if isinstance(value, list):
+        return [_finite(one) for one in cast(list[Any], value)]
+    if isinstance(value, Mapping):
+        return {name: _finite(one) for name, one in cast(Mapping[str, Any], value).items()}
+    return value
 
 
 #: The levels of the quantiles in the report.

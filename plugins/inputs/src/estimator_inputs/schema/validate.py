@@ -254,8 +254,8 @@ def _shown(value: float | None, feature: FeatureSchema, column: ColumnStatistics
         return ""
     if feature.kind == "time" and math.isfinite(value):
         return shown_time(value)
-    number = np.float32(value) if "float32" in (feature.dtype, column.dtype) else value
-    return str(number).removesuffix(".0")
+    small = "float32" in (feature.dtype, column.dtype) and abs(value) <= float(np.finfo(np.float32).max)
+    return str(np.float32(value) if small else value).removesuffix(".0")
 
 
 def _first(broken: Broken) -> str:

@@ -91,7 +91,8 @@ class Watcher:
         low = -np.inf if feature.minimum is None else feature.minimum
         high = np.inf if feature.maximum is None else feature.maximum
         if "float32" in (feature.dtype, cells.dtype):  # as inputs return numbers, so that 0.1 equals 0.1
-            numbers, low, high = numbers.astype(np.float32), np.float32(low), np.float32(high)
+            with np.errstate(over="ignore"):
+                numbers, low, high = numbers.astype(np.float32), np.float32(low), np.float32(high)
         self._note(self.outside, feature.name, cells, (numbers < low) | (numbers > high), where)
 
     def _words(self, feature: FeatureSchema, cells: Cells, where: Callable[[int], str]) -> None:

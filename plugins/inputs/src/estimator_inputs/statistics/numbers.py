@@ -12,6 +12,8 @@ from estimator_inputs.statistics.counts import Counts
 #: The size of the sketch. With it, the rank of a quantile differs by at most 0.3% of the rows (with 99% confidence).
 _K = 1024
 _PIECE = 1 << 16
+#: The square of a number above the first may overflow. Such numbers are multiplied by the second.
+_LARGE, _SCALE = 2.0**480, 2.0**-530
 
 
 class Moments:
@@ -19,23 +21,27 @@ class Moments:
 
     Attributes:
         count, infinite, zeros: the number of all numbers, of infinite ones, and of zeros.
-        mean: the mean of the finite numbers.
         low, high: the limits of all numbers. None before the first number.
         whole: whether all finite numbers are integers.
     """
 
     def __init__(self) -> None:
         self.count = self.infinite = self.zeros = 0
-        self.mean = 0.0
         self.low: float | None = None
         self.high: float | None = None
         self.whole = True
-        self._squares = 0.0
+        self._mean = self._squares = 0.0
+        self._scale = 1.0
+
+    @property
+    def mean(self) -> float:
+        """The mean of the finite numbers."""
+        return self._mean / self._scale
 
     @property
     def deviation(self) -> float:
         """The population standard deviation of the finite numbers."""
-        return float(np.sqrt(self._squares / max(self.count - self.infinite, 1)))
+        return float(np.sqrt(self._squares / max(self.count - self.infinite, 1))) / self._scale
 
     def add(self, numbers: np.ndarray) -> None:
         """Adds numbers[n], without NaN."""
@@ -54,12 +60,17 @@ class Moments:
             self.whole = self.whole and bool((finite == np.rint(finite)).all())
         if not finite.size:
             return
-        real = finite.astype(np.float64)
+        if self._scale == 1.0 and max(-low, high) > _LARGE:
+            self._scale = _SCALE
+            self._mean *= _SCALE
+            self._squares *= _SCALE
+            self._squares *= _SCALE  # the square of the scale is too small for a product
+        real = finite.astype(np.float64) * self._scale
         # combines two parts by the method of Chan, Golub and LeVeque
         mean = float(real.mean())
         total = before + real.size
-        self._squares += float(np.square(real - mean).sum()) + (mean - self.mean) ** 2 * before * real.size / total
-        self.mean += (mean - self.mean) * real.size / total
+        self._squares += float(np.square(real - mean).sum()) + (mean - self._mean) ** 2 * before * real.size / total
+        self._mean += (mean - self._mean) * real.size / total
 
 
 class Numbers:
@@ -112,8 +123,10 @@ class Numbers:
         low = numbers[np.searchsorted(ends, np.floor(at), side="right")]
         high = numbers[np.searchsorted(ends, np.ceil(at), side="right")]
         part = at - np.floor(at)
-        with np.errstate(invalid="ignore"):
-            between = np.where((part == 0) | (low == high), low, low + (high - low) * part)
+        with np.errstate(invalid="ignore", over="ignore"):
+            gap = high - low
+            between = np.where(np.isinf(gap), low * (1 - part) + high * part, low + gap * part)
+            between = np.where((part == 0) | (low == high), low, between)
         return between.tolist()
 
     def below(self, points: Sequence[float]) -> list[float]:
