@@ -23,11 +23,11 @@ from estimator_core._left_out import OF_EXPORTS, leaving_out
 from estimator_core._loop.agreement import connected
 from estimator_core._loop.context import CallOf, CallUnderWay, RunContext, inner_context, outermost_context
 from estimator_core._loop.device_state import DeviceState
+from estimator_core._loop.initial_state import fresh_state, warm_start_source
 from estimator_core._loop.programs import Programs
 from estimator_core._loop.resuming import is_over
-from estimator_core._loop.starting import fresh_state, warm_start_source
-from estimator_core._loop.train_call import TrainCall, check_training
-from estimator_core._loop.training import execute
+from estimator_core._loop.train_arguments import TrainArguments, check_training
+from estimator_core._loop.train_call import execute
 from estimator_core._model_dir import agreed_model_dir, made_directory, model_dir_at
 from estimator_core._moved import attributes_of
 from estimator_core._paths import expanded, on_one_line
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from estimator_core._export.pending import PendingExport
     from estimator_core._inputs import Batch, InputFn
     from estimator_core._inputs.preparation import DataContract
-    from estimator_core._loop.inference import InferenceStates
+    from estimator_core._loop.inference_state import InferenceStates
     from estimator_core._model.initial_values import InitialValues
     from estimator_core._step import Discovery, TrainState
     from estimator_core.predictor import Predictor
@@ -449,7 +449,7 @@ class Estimator:
         model_dir = made_directory(self.model_dir)
         with self._preparation.observing(model_dir if self._config.is_chief else None) as seeing:
             of_call = CallOf(mode=ModeKeys.TRAIN, name=None, directory=model_dir, checkpoint=None)
-            call = TrainCall(
+            call = TrainArguments(
                 context=outermost_context(of_call, self, self._devices, self._params, self._plugins),
                 programs=self._programs,
                 state=self._state,
@@ -548,7 +548,7 @@ class Estimator:
     @functools.cached_property
     def _states(self) -> InferenceStates:
         """The states on which evaluate, predict and export work."""
-        from estimator_core._loop.inference import InferenceStates
+        from estimator_core._loop.inference_state import InferenceStates
 
         may_be_fresh = self._config.allow_untrained or self._warm_start is not None
         fresh = self._fresh if may_be_fresh else None

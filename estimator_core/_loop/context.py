@@ -12,7 +12,7 @@ from typing import Any, Protocol
 from estimator_core._backends import Devices
 from estimator_core._cluster.processes import announce, ending_together
 from estimator_core._loop.agreement import NOBODY_ASKS, Decisions
-from estimator_core._loop.ledgers import ObserverLedger, ResultLog
+from estimator_core._loop.result_log import ObserverLedger, ResultLog
 from estimator_core._loop.time_spent import TimeSpent
 from estimator_core._plugins import Plugins
 from estimator_core._summaries import NO_SUMMARIES, EventFile, NoSummaries

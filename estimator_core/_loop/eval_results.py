@@ -15,7 +15,7 @@ from estimator_core._checkpoint.catalog import checkpoint_step
 from estimator_core._journal.entries import Evaluated
 from estimator_core._journal.views import results_line
 from estimator_core._loop.context import RunContext
-from estimator_core._loop.ledgers import relative_to
+from estimator_core._loop.result_log import relative_to
 from estimator_core._summaries import append_line, open_summary_writer, plain_metrics
 
 _log = logging.getLogger("estimator_core")

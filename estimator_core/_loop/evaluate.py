@@ -6,14 +6,14 @@ from typing import Any
 
 from estimator_core._loop.agreement import Decisions
 from estimator_core._loop.batches import Batches
-from estimator_core._loop.calm_batches import calm_batches
+from estimator_core._loop.eval_total import EvalTotal
 from estimator_core._loop.hook_schedule import HookSchedule
 from estimator_core._loop.run import LoopRun
-from estimator_core._loop.total import Total
+from estimator_core._loop.unobserved_batches import add_unobserved
 
 
 def evaluate_loop(
-    run: LoopRun, batches: Batches, total: Total, hooks: HookSchedule, decisions: Decisions, *, steps: int | None
+    run: LoopRun, batches: Batches, total: EvalTotal, hooks: HookSchedule, decisions: Decisions, *, steps: int | None
 ) -> dict[str, Any]:
     """Evaluates up to `steps` batches (None: the whole input). Metrics are read from the device once, at the end.
 
@@ -32,7 +32,7 @@ def evaluate_loop(
         PreemptedError: the platform requested a stop during the evaluation.
     """
     while steps is None or run.step < steps:
-        if not calm_batches(run, batches, total, hooks, decisions):
+        if not add_unobserved(run, batches, total, hooks, decisions):
             dispatch = batches.draw(min(hooks.room(), total.room))
             if dispatch is None:
                 batches.raise_error()

@@ -18,20 +18,20 @@ from estimator_core._loop.batches import Batches
 from estimator_core._loop.context import RunContext
 from estimator_core._loop.device_state import DeviceState
 from estimator_core._loop.eval_results import report, write_results
+from estimator_core._loop.eval_total import EvalTotal, prepared
 from estimator_core._loop.evaluate import evaluate_loop
 from estimator_core._loop.feed import Feed, feed
 from estimator_core._loop.hook_calls import HookCalls
 from estimator_core._loop.hook_order import in_order
 from estimator_core._loop.hook_schedule import HookSchedule
-from estimator_core._loop.inference import InferenceStates
-from estimator_core._loop.ledgers import relative_to
+from estimator_core._loop.inference_state import InferenceStates
 from estimator_core._loop.programs import Programs
+from estimator_core._loop.result_log import relative_to
 from estimator_core._loop.resuming import input_context
 from estimator_core._loop.run import LoopRun
 from estimator_core._loop.shared_feed import SharedFeed
+from estimator_core._loop.steps_per_dispatch import GroupTrials, GroupTuner
 from estimator_core._loop.time_spent import EVALUATION
-from estimator_core._loop.total import Total, prepared
-from estimator_core._loop.tuning import GroupTrials, GroupTuner
 from estimator_core._summaries import NO_SUMMARIES
 from estimator_core.errors import HookError, InputError, PreemptedError
 from estimator_core.hooks import Hook
@@ -154,7 +154,7 @@ class EvaluateCall:
             run.batch, run.batch_size = first, first.size
             eval_steps = partial(self.programs.eval_step, devices)
             step_of_batch = prepared(run, calls, eval_steps, first, devices.processes, schedule.start)
-            total = Total(run, step_of_batch, grouped=batches.begin(first))
+            total = EvalTotal(run, step_of_batch, grouped=batches.begin(first))
             schedule.agree()
             metrics = evaluate_loop(run, batches, total, schedule, context.decisions, steps=self.steps)
         return dict(sorted({**metrics, "global_step": step}.items()))

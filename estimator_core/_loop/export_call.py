@@ -20,7 +20,7 @@ from estimator_core._export.pending import PendingExport
 from estimator_core._inputs.seen import seen_features
 from estimator_core._loop.context import RunContext
 from estimator_core._loop.device_state import DeviceState, is_readable
-from estimator_core._loop.inference import InferenceStates
+from estimator_core._loop.inference_state import InferenceStates
 from estimator_core._loop.programs import Programs
 from estimator_core._loop.run_record import versions
 from estimator_core._plugins.in_use import component_of

@@ -166,7 +166,7 @@ class HookSchedule:
             self._next_look = now + _LOOK_SECS
             self._written = not (self._look_after is None or self._look_after())
 
-    def calm(self) -> tuple[float, float]:
+    def unobserved_until(self) -> tuple[float, float]:
         """Returns the step and the time of `time.monotonic` before which no method of this object must be called."""
         if self._attention == -NEVER or self._agreement.shared:
             return -NEVER, NEVER

@@ -20,11 +20,11 @@ from estimator_core._loop.feed import feed
 from estimator_core._loop.hook_calls import HookCalls
 from estimator_core._loop.hook_order import in_order
 from estimator_core._loop.hook_schedule import HookSchedule
-from estimator_core._loop.inference import InferenceStates
-from estimator_core._loop.ledgers import relative_to
+from estimator_core._loop.inference_state import InferenceStates
 from estimator_core._loop.predict import predict_loop
 from estimator_core._loop.predictions import Predictions, check_predict_keys, on_host
 from estimator_core._loop.programs import Programs
+from estimator_core._loop.result_log import relative_to
 from estimator_core._loop.resuming import input_context
 from estimator_core._loop.run import LoopRun
 from estimator_core._step import TrainState

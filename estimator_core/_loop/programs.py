@@ -13,7 +13,7 @@ import numpy as np
 
 from estimator_core._backends import Devices, Placement
 from estimator_core._inputs import Batch
-from estimator_core._loop.tuning import GroupTrials
+from estimator_core._loop.steps_per_dispatch import GroupTrials
 from estimator_core._model.variables import VariableSpec
 from estimator_core._step import BoundModelFn, Discovery, TrainState, TrainStep, discover
 from estimator_core._step.sparse import forms_of

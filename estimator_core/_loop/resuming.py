@@ -21,9 +21,9 @@ from estimator_core._cluster.processes import announce, chief_says, gather
 from estimator_core._inputs import InputContext, InputPosition
 from estimator_core._journal.reading import ended_since, lineage_of
 from estimator_core._loop.device_state import DeviceState
+from estimator_core._loop.initial_state import placed, put_all
 from estimator_core._loop.programs import Programs, state_shardings
 from estimator_core._loop.run_record import FILE, ended_step
-from estimator_core._loop.starting import placed, put_all
 from estimator_core._plugins import Plugins
 from estimator_core._step import Discovery, TrainState
 from estimator_core._step.state import flatten_opt_state, unflatten_opt_state

@@ -6,11 +6,11 @@ from collections.abc import Mapping
 
 from estimator_core._loop.agreement import Decisions
 from estimator_core._loop.batches import Batches
-from estimator_core._loop.calm import calm_steps
 from estimator_core._loop.device_state import DeviceState
 from estimator_core._loop.dispatch import InFlightLimiter, Program
 from estimator_core._loop.hook_schedule import HookSchedule
 from estimator_core._loop.run import LoopRun
+from estimator_core._loop.unobserved_steps import run_unobserved
 
 
 def train_loop(
@@ -41,7 +41,7 @@ def train_loop(
     """
     hooks.agree()  # for a stop requested in after_create
     while (reason := decisions.stop_reason(run)) is None:
-        if calm_steps(run, state, batches, programs[1], hooks, limiter, decisions):
+        if run_unobserved(run, state, batches, programs[1], hooks, limiter, decisions):
             continue
         dispatch = batches.draw(hooks.room())
         if dispatch is None:

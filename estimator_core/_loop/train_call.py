@@ -1,95 +1,186 @@
-"""The arguments of one `Estimator.train` call."""
+"""One `Estimator.train` call, from the lock of its model_dir to its last file."""
 
 from __future__ import annotations
 
 import contextlib
 import logging
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+import math
+from collections.abc import Callable, Generator, Sequence
+from functools import partial
+from pathlib import Path
 
-from estimator_core._backends import Devices
-from estimator_core._builtin_hooks.cadence import RunEvaluations
-from estimator_core._builtin_hooks.recording import History
-from estimator_core._inputs import InputFn
-from estimator_core._loop.checkpointing import has_policy
-from estimator_core._loop.context import RunContext
-from estimator_core._loop.device_state import DeviceState
-from estimator_core._loop.programs import Programs
-from estimator_core._model_dir import ModelDir
-from estimator_core._step import Discovery, TrainState
-from estimator_core.config import RunConfig
-from estimator_core.errors import ArgumentError
-from estimator_core.hooks import CheckpointListener, CheckpointPolicy, Hook
-from estimator_core.specs import check_steps
+from estimator_core._checkpoint import CheckpointStore, catalog
+from estimator_core._checkpoint.commit import placed
+from estimator_core._checkpoint.journaled import JournalShelf
+from estimator_core._checkpoint.lock import LOCK_FILE, ModelDirLock
+from estimator_core._checkpoint.preemption import Preemption
+from estimator_core._checkpoint.shelf import PlainShelf
+from estimator_core._cluster.processes import gather
+from estimator_core._journal.entries import Entry, Saved
+from estimator_core._journal.lineage import Lineage
+from estimator_core._journal.reading import lineage_of
+from estimator_core._journal.views import imported, trim_event_files, write_results_files
+from estimator_core._journal.writer import Journal, PendingJournal, take_over
+from estimator_core._loop.result_log import ObserverLedger, WriterLedger, this_process
+from estimator_core._loop.resuming import Start, find_start, owed_ending
+from estimator_core._loop.train_arguments import TrainArguments
+from estimator_core._loop.train_run import TrainRun
+from estimator_core._storage.local import LocalStorage
+from estimator_core._summaries import read_eval_metrics
+from estimator_core.coordinator import Coordinator
+from estimator_core.errors import ArgumentError, SupersededError
 
 _log = logging.getLogger("estimator_core")
-_DO_NOT_TRAIN = {
-    "evaluator": "Use ec.train_and_evaluate, which does the right thing for every role.",
-    "ps": "There are no parameter servers here: start no ps tasks. RunConfig(partition_rules=...) splits large state.",
-}
-
-if TYPE_CHECKING:
-    from estimator_core._inputs.seen import SeenFeatures
 
 
-@dataclass(frozen=True, kw_only=True)
-class TrainCall:
-    """The checked arguments of a training call, and the parts of the Estimator that it uses.
+@contextlib.contextmanager
+def own_together(model_dir: Path, processes: Coordinator, url: str) -> Generator[None]:
+    """Locks the model_dir in the chief. The other processes check that they see the lock, so that all use the same
+    directory.
 
-    Attributes:
-        context: the context of the call, still without its event file, decisions and results. Its directory is the
-            model_dir, which exists when `execute` is called.
-        programs, state: the programs and the state of the Estimator.
-        fresh: a function that makes a state of initial values.
-        entered: a function that returns a block in which calls of the Estimator belong to the call of a context.
-        place: the model_dir, which may be a copy of a URL.
-        evaluations: the evaluations of train_and_evaluate.
-        seeing: the transforms that record the features of training. It may be empty.
-        history: the history that the call fills.
-    """
-
-    context: RunContext
-    programs: Programs
-    state: DeviceState
-    fresh: Callable[[Devices, Discovery], TrainState]
-    entered: Callable[[RunContext], contextlib.AbstractContextManager[None]]
-    place: ModelDir
-    input_fn: InputFn
-    hooks: Sequence[Hook]
-    listeners: Sequence[CheckpointListener]
-    steps: int | None
-    max_steps: int | None
-    evaluations: RunEvaluations | None
-    seeing: Sequence[SeenFeatures]
-    history: History
-
-
-def check_training(
-    config: RunConfig,
-    hooks: Sequence[Hook],
-    listeners: Sequence[CheckpointListener],
-    *,
-    steps: int | None,
-    max_steps: int | None,
-) -> None:
-    """Refuses arguments of a training call that cannot be combined.
+    Args:
+        model_dir: the model_dir of this process.
+        processes: the processes that train together.
+        url: the URL of which the model_dir is a copy. Each process has its own copy, and all must use the same URL. "":
+            no URL.
 
     Raises:
-        ArgumentError, ArgumentTypeError: both numbers of steps are set or one is invalid, the process does not train,
-            several hooks are policies, or there are listeners although nothing is saved.
+        ModelDirLockedError: another run is training there.
+        ArgumentError: a process does not see the chief's directory.
     """
-    if steps is not None and max_steps is not None:
-        raise ArgumentError("Can not provide both steps and max_steps.")
-    check_steps("steps", steps)
-    check_steps("max_steps", max_steps)
-    if hint := _DO_NOT_TRAIN.get(config.task_type or ""):
-        raise ArgumentError(f"Train has been called wrong configuration: this process is a {config.task_type}. {hint}")
-    given = [type(hook).__name__ for hook in hooks if isinstance(hook, CheckpointPolicy)]
-    if len(given) > 1:
-        raise ArgumentError(f"hooks: {', '.join(given)} all decide when to save. Write one policy for all of them.")
-    if listeners and not given and not has_policy(config):
-        raise ArgumentError(
-            "There should be a CheckpointSaverHook to use saving_listeners. Please set one of the "
-            "RunConfig.save_checkpoints_steps or RunConfig.save_checkpoints_secs, or give one in hooks."
+    if processes.count == 1:
+        with ModelDirLock(model_dir):
+            yield
+        return
+    with ModelDirLock(model_dir) if processes.index == 0 or url else contextlib.nullcontext():
+        processes.barrier("locked", math.inf)
+        token = url or ((model_dir / LOCK_FILE).read_text() if (model_dir / LOCK_FILE).exists() else None)
+        seen = gather(processes, "model_dir", [url or str(model_dir.absolute()), token])
+        strangers = [p for p, (_, lock) in enumerate(seen) if lock != seen[0][1]]
+        if strangers:
+            raise ArgumentError(
+                f"Processes {strangers} do not see the model_dir of process 0 ({seen[0][0]}); theirs is "
+                f"{[seen[p][0] for p in strangers]}. Give all the same model_dir: a URL, or a directory they share."
+            )
+        yield
+        processes.barrier("done", math.inf)
+
+
+def take_model_dir(
+    model_dir: Path, processes: Coordinator, find: Callable[[], Start]
+) -> tuple[Start, PendingJournal | None]:
+    """Chooses the start of the run, which takes the next epoch with its first write.
+
+    After that, records after the start no longer count. Event files and evaluation results are adjusted.
+
+    Args:
+        model_dir: the existing directory of the run.
+        processes: the processes. The first one takes over.
+        find: a function that chooses the start. It is called in all processes.
+
+    Returns:
+        The start, and the journal in the first process.
+    """
+    if processes.index != 0:
+        return find(), None
+    seen = _seen(model_dir)
+    start = find()
+
+    def take() -> Journal:
+        journal = _taken(model_dir, seen, start.step)
+        trim_event_files(model_dir, journal.lineage, before=journal.epoch, ended=seen.ended is not None)
+        write_results_files(model_dir, journal.lineage)
+        return journal
+
+    return start, PendingJournal(take, seen)
+
+
+def shelf_of(model_dir: Path, journal: PendingJournal | None) -> JournalShelf | PlainShelf:
+    """Returns the shelf for the checkpoints of a run. Processes other than the first have no journal and only write."""
+    root = catalog.checkpoints_dir(model_dir.absolute())
+    return PlainShelf(root) if journal is None else JournalShelf(root, journal)
+
+
+def _seen(model_dir: Path) -> Lineage:
+    """Returns the lineage in the journal. A directory without a journal is first cleaned up; its lineage is empty."""
+    lineage = lineage_of(model_dir)
+    if lineage is None:
+        PlainShelf(catalog.checkpoints_dir(model_dir)).clean_up()
+    return lineage or Lineage()
+
+
+def _taken(model_dir: Path, seen: Lineage, step: int) -> Journal:
+    epoch, newest = seen.epoch, seen.newest
+
+    def unchanged(lineage: Lineage) -> int:
+        if lineage.epoch != epoch or lineage.newest != newest:
+            raise SupersededError(
+                f"Another run has begun in {model_dir} while this one was starting: {lineage.writer}. Start again when "
+                "it has ended."
+            )
+        return step
+
+    storage, first = LocalStorage(model_dir), partial(_first, model_dir)
+    return take_over(storage, this_process(), unchanged, first, known=seen)
+
+
+def _first(model_dir: Path, lineage: Lineage) -> Sequence[Entry]:
+    """Returns the contents of a directory from a release without a journal, as the beginning of the journal."""
+    if lineage.number >= 0:
+        return ()
+    found = ((one, catalog.manifest_digest(one.path)) for one in catalog.listed(model_dir) if not one.problem)
+    saved = [
+        Saved(step=one.step, place=f"{catalog.CHECKPOINTS_DIR}/{one.step}", digest=digest)
+        for one, digest in found
+        if digest is not None
+    ]
+    return [*saved, *imported(model_dir)]
+
+
+def execute(call: TrainArguments) -> str:
+    """Trains, and returns the reason why training ended.
+
+    Raises:
+        PreemptedError: the platform requested a stop. The state is saved.
+    """
+    context, devices = call.context, call.context.devices
+    processes, config = devices.processes, devices.config
+    with (
+        placed(context.directory),
+        context.together("train", call.hooks, steps=call.steps, max_steps=call.max_steps),
+        own_together(context.directory, processes, call.place.url),
+        Preemption(grace_secs=config.grace_secs) as preemption,
+        contextlib.ExitStack() as cleanup,
+    ):
+        publisher = cleanup.enter_context(call.place.training(config, processes))
+        context.plugins.open_call(config)
+        # The first process that requests devices waits for all others. Below, one process may have to wait for
+        # another.
+        _ = devices.placement
+        model_dir = str(context.directory)
+        owed = partial(owed_ending, processes, model_dir=model_dir, steps=call.steps, max_steps=call.max_steps)
+        start, journal = take_model_dir(
+            context.directory, processes, lambda: find_start(devices, call.state, model_dir, context.plugins, owed)
         )
+        best = config.keep_checkpoint_best
+        store = cleanup.enter_context(
+            CheckpointStore(
+                context.directory,
+                keep_max=config.keep_checkpoint_max,
+                keep_every_n_hours=config.keep_checkpoint_every_n_hours,
+                keep_best=best,
+                results=lambda: read_eval_metrics(context.estimator.eval_dir(best and best.evaluation)),
+                processes=processes,
+                publisher=publisher,
+                shelf=shelf_of(context.directory, journal),
+                full_every=config.full_checkpoint_every,
+            )
+        )
+        if start.items is not None:
+            context.plugins.require_made_with(start.items.manifest.get("plugins", ()))
+        ledger = (
+            ObserverLedger(context.directory)
+            if journal is None
+            else WriterLedger(journal, context.directory, start.step, call.state)
+        )
+        return TrainRun(call, start, store, ledger, preemption, cleanup).to_end()

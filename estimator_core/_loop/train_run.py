@@ -24,14 +24,14 @@ from estimator_core._loop.feed import feed
 from estimator_core._loop.hook_calls import HookCalls, each_once
 from estimator_core._loop.hook_order import HookOrder, default_hooks, in_order
 from estimator_core._loop.hook_schedule import HookSchedule
-from estimator_core._loop.ledgers import ObserverLedger, ResultLog, WriterLedger
+from estimator_core._loop.initial_state import completed
+from estimator_core._loop.result_log import ObserverLedger, ResultLog, WriterLedger
 from estimator_core._loop.resuming import Start, input_context, restored_state
 from estimator_core._loop.run import LoopRun
 from estimator_core._loop.run_record import note_end, write_run_record
-from estimator_core._loop.starting import completed
+from estimator_core._loop.steps_per_dispatch import TrainWays, steps_per_dispatch
 from estimator_core._loop.time_spent import INPUT, TimeSpent, in_words
 from estimator_core._loop.train import train_loop
-from estimator_core._loop.tuning import TrainWays, steps_per_dispatch
 from estimator_core._step import Discovery, TrainStep
 from estimator_core._step.train_step import GRADIENT_NORM
 from estimator_core._storage.contract import StorageError
@@ -47,7 +47,7 @@ from estimator_core.hooks import CheckpointPolicy, Hook
 from estimator_core.modes import ModeKeys
 
 if TYPE_CHECKING:
-    from estimator_core._loop.train_call import TrainCall
+    from estimator_core._loop.train_arguments import TrainArguments
 
 _log = logging.getLogger("estimator_core")
 _EMPTY = "the input is empty"
@@ -69,7 +69,7 @@ class TrainRun:
 
     def __init__(
         self,
-        call: TrainCall,
+        call: TrainArguments,
         start: Start,
         store: CheckpointStore,
         ledger: WriterLedger | ObserverLedger,

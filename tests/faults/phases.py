@@ -16,15 +16,15 @@ from typing import Any
 from estimator_core._checkpoint import commit, journaled
 from estimator_core._export import pending
 from estimator_core._journal import writer
-from estimator_core._loop import evaluate_call, training
+from estimator_core._loop import evaluate_call, train_call
 from estimator_core.hooks import Hook
 
 #: Phase -> the location of the function whose call is that phase.
 FUNCTIONS: dict[str, tuple[Any, str]] = {
-    "start": (training, "find_start"),
+    "start": (train_call, "find_start"),
     "record": (writer, "_append"),
-    "trimming": (training, "trim_event_files"),
-    "views": (training, "write_results_files"),
+    "trimming": (train_call, "trim_event_files"),
+    "views": (train_call, "write_results_files"),
     "names": (journaled.JournalShelf, "clean_up"),
     "evaluation": (evaluate_call, "evaluate_loop"),
     "arrays": (commit.orbax_io, "write_arrays"),

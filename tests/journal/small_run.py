@@ -16,7 +16,7 @@ import optax
 import estimator_core as ec
 from estimator_core._checkpoint import commit, journaled
 from estimator_core._journal import writer
-from estimator_core._loop import eval_results, training
+from estimator_core._loop import eval_results, train_call
 from estimator_core._storage.local import LocalStorage
 
 #: The places where a signal can arrive: the owner of a function, and the name of the function.
@@ -28,8 +28,8 @@ WHERE = {
     "arrays": (commit.orbax_io, "write_arrays"),
     "evaluation": (eval_results, "write_results"),
     "line": (eval_results, "append_line"),
-    "trim": (training, "trim_event_files"),
-    "views": (training, "write_results_files"),
+    "trim": (train_call, "trim_event_files"),
+    "views": (train_call, "write_results_files"),
 }
 X = np.linspace(0, 1, 96, dtype=np.float32).reshape(32, 3)
 

@@ -19,7 +19,7 @@ from estimator_core._journal.reading import read_lineage
 from estimator_core._journal.writer import Journal as RealJournal
 from estimator_core._journal.writer import take_over
 from estimator_core._loop.device_state import DeviceState
-from estimator_core._loop.ledgers import ObserverLedger, WriterLedger
+from estimator_core._loop.result_log import ObserverLedger, WriterLedger
 from estimator_core._storage.contract import StorageError
 from estimator_core._storage.local import LocalStorage
 from estimator_core._summaries import open_summary_writer

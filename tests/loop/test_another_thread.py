@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import estimator_core as ec
-from estimator_core._loop.inference import InferenceStates
+from estimator_core._loop.inference_state import InferenceStates
 from estimator_core.errors import CheckpointNotFoundError
 
 

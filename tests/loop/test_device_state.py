@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from estimator_core._loop.device_state import DeviceState
-from estimator_core._loop.inference import InferenceStates
+from estimator_core._loop.inference_state import InferenceStates
 from estimator_core._loop.programs import Programs
 from estimator_core._step import TrainState, initial_clock
 

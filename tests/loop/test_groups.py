@@ -20,8 +20,8 @@ from hypothesis import strategies as st
 
 import estimator_core as ec
 from estimator_core._loop import batches as batches_module
-from estimator_core._loop import tuning
-from estimator_core._loop.total import Total
+from estimator_core._loop import steps_per_dispatch
+from estimator_core._loop.eval_total import EvalTotal
 from estimator_core.errors import InputError
 from estimator_core.testing import run_with_devices
 
@@ -43,8 +43,8 @@ def model_fn(features: Any, labels: Any, mode: str, params: Any) -> ec.Estimator
 @pytest.fixture(autouse=True)
 def tries_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Makes "auto" try groups at once, before a program has run for half a second."""
-    monkeypatch.setattr(tuning, "_TRIAL_SECONDS", 0.0)
-    monkeypatch.setattr(tuning, "SLOW_STEP_SECONDS", 60.0)  # regardless of the load of the machine
+    monkeypatch.setattr(steps_per_dispatch, "_TRIAL_SECONDS", 0.0)
+    monkeypatch.setattr(steps_per_dispatch, "SLOW_STEP_SECONDS", 60.0)  # regardless of the load of the machine
 
 
 @pytest.fixture
@@ -215,7 +215,7 @@ def test_an_evaluation_of_so_many_steps_draws_no_more(make_estimator: Any, train
 def test_a_slow_input_is_not_tried(
     make_estimator: Any, train_input: Any, data: Any, monkeypatch: pytest.MonkeyPatch, choices: Any
 ) -> None:
-    monkeypatch.setattr(tuning, "SLOW_STEP_SECONDS", 1e-9)
+    monkeypatch.setattr(steps_per_dispatch, "SLOW_STEP_SECONDS", 1e-9)
     make_estimator().train(train_input, steps=5).evaluate(batches(data, [8] * 50))
     assert choices() == []
 
@@ -223,7 +223,7 @@ def test_a_slow_input_is_not_tried(
 def test_large_batches_go_one_by_one(
     make_estimator: Any, train_input: Any, data: Any, monkeypatch: pytest.MonkeyPatch, choices: Any
 ) -> None:
-    monkeypatch.setattr(tuning, "_MOST_BYTES", 1000)
+    monkeypatch.setattr(steps_per_dispatch, "_MOST_BYTES", 1000)
     estimator = make_estimator().train(train_input, steps=5)
     estimator.evaluate(batches(data, [8] * 50))
     assert [line.partition(" (")[0] for line in choices()] == []
@@ -286,11 +286,11 @@ def test_a_later_evaluation_is_grouped_from_the_first_batch_on(
     make_estimator: Any, train_input: Any, data: Any, monkeypatch: pytest.MonkeyPatch, rows: int, later: list[int]
 ) -> None:
     """The first one tries groups after its first batch. All results are the same bits."""
-    monkeypatch.setattr(tuning, "_WORTH_IT", 0.0)
+    monkeypatch.setattr(steps_per_dispatch, "_WORTH_IT", 0.0)
     model = custom(lambda features: {"mean": ec.metrics.mean(features["x"][:, 0])})
     estimator, sizes = make_estimator(model).train(train_input, steps=3), list[int]()
-    add = Total.add
-    monkeypatch.setattr(Total, "add", lambda self, dispatch: (sizes.append(dispatch.steps), add(self, dispatch))[1])
+    add = EvalTotal.add
+    monkeypatch.setattr(EvalTotal, "add", lambda self, dispatch: (sizes.append(dispatch.steps), add(self, dispatch))[1])
     estimator.evaluate(batches(data, [8] * 60))
     assert sizes[0] == 1
     assert 20 in sizes
@@ -346,7 +346,7 @@ def test_callbacks_of_a_model_come_once_a_batch(make_estimator: Any, train_input
 def test_batches_of_shapes_that_were_not_tried_go_one_by_one(
     make_estimator: Any, train_input: Any, data: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(tuning, "_WORTH_IT", 0.0)
+    monkeypatch.setattr(steps_per_dispatch, "_WORTH_IT", 0.0)
     estimator, sizes = make_estimator().train(train_input, steps=3), list[Any]()
     step = type(estimator._programs.predict_step(estimator._devices))
     several = step.several
@@ -368,7 +368,7 @@ class Clock:
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     """Replaces the clock of groups and of their input."""
     clock = Clock()
-    for module in (tuning, batches_module):
+    for module in (steps_per_dispatch, batches_module):
         monkeypatch.setattr(module, "perf_counter", clock)
     return clock
 
@@ -387,8 +387,8 @@ def taking(clock: Clock, seconds: Callable[[int], float], source: Any) -> Callab
 def test_a_slow_consumer_does_not_count(
     make_estimator: Any, train_input: Any, data: Any, monkeypatch: pytest.MonkeyPatch, clock: Clock, choices: Any
 ) -> None:
-    monkeypatch.setattr(tuning, "_TRIAL_SECONDS", 0.4)
-    monkeypatch.setattr(tuning, "SLOW_STEP_SECONDS", 0.05)
+    monkeypatch.setattr(steps_per_dispatch, "_TRIAL_SECONDS", 0.4)
+    monkeypatch.setattr(steps_per_dispatch, "SLOW_STEP_SECONDS", 0.05)
     estimator = make_estimator().train(train_input, steps=3)
     for _ in range(2):
         predictions = estimator.predict(batches(data, [8] * 4), yield_single_examples=False)
@@ -403,7 +403,7 @@ def test_a_slow_consumer_does_not_count(
 def test_an_input_that_becomes_slow_is_not_waited_for(
     make_estimator: Any, train_input: Any, data: Any, monkeypatch: pytest.MonkeyPatch, clock: Clock
 ) -> None:
-    monkeypatch.setattr(tuning, "_WORTH_IT", 0.0)
+    monkeypatch.setattr(steps_per_dispatch, "_WORTH_IT", 0.0)
     drawn = 0
 
     def counted() -> Iterator[Any]:
@@ -491,9 +491,9 @@ ON_EIGHT_DEVICES = """
 import tempfile
 import jax, numpy as np, optax
 import estimator_core as ec
-from estimator_core._loop import tuning
+from estimator_core._loop import steps_per_dispatch
 
-tuning._TRIAL_SECONDS, tuning.SLOW_STEP_SECONDS, tuning._WORTH_IT = 0.0, 60.0, 0.0
+steps_per_dispatch._TRIAL_SECONDS, steps_per_dispatch.SLOW_STEP_SECONDS, steps_per_dispatch._WORTH_IT = 0.0, 60.0, 0.0
 x = np.random.default_rng(0).normal(size=(48, 3)).astype(np.float32)
 
 def model_fn(features, labels, mode):
@@ -523,7 +523,7 @@ def test_auto_keeps_single_batches_where_a_group_changes_bits(
     make_estimator: Any, train_input: Any, data: Any, monkeypatch: pytest.MonkeyPatch, choices: Any
 ) -> None:
     """Each trace of this model computes other numbers, so the program of a group differs from that of one batch."""
-    monkeypatch.setattr(tuning, "_WORTH_IT", 0.0)  # regardless of how long a group takes
+    monkeypatch.setattr(steps_per_dispatch, "_WORTH_IT", 0.0)  # regardless of how long a group takes
     traces = itertools.count(1)
 
     def traced_model_fn(features: Any, labels: Any, mode: str, params: Any) -> ec.EstimatorSpec:

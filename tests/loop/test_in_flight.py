@@ -72,7 +72,7 @@ class Nobody:
     def __init__(self, *, calm: bool) -> None:
         self._calm_until = float("inf") if calm else 0.0
 
-    def calm(self) -> tuple[float, float]:
+    def unobserved_until(self) -> tuple[float, float]:
         return min(200, self._calm_until), float("inf")
 
     def look(self) -> None:

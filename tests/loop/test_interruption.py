@@ -13,7 +13,7 @@ import pytest
 
 import estimator_core as ec
 from estimator_core._checkpoint.audit import audit
-from estimator_core._loop.ledgers import WriterLedger
+from estimator_core._loop.result_log import WriterLedger
 from estimator_core.errors import PreemptedError
 
 

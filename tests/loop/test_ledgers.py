@@ -16,7 +16,7 @@ from estimator_core._checkpoint.audit import audit
 from estimator_core._checkpoint.store import CheckpointStore
 from estimator_core._journal.entries import Entry, Evaluated
 from estimator_core._journal.reading import lineage_of
-from estimator_core._loop.ledgers import WriterLedger
+from estimator_core._loop.result_log import WriterLedger
 from estimator_core.summaries import read_eval_metrics
 
 

@@ -25,21 +25,20 @@ import numpy as np
 import pytest
 
 from estimator_core._loop import batches as batches_module
-from estimator_core._loop import calm, dispatch, hook_schedule
-from estimator_core._loop import total as total_module
+from estimator_core._loop import dispatch, eval_total, hook_schedule, unobserved_steps
 from estimator_core._loop.agreement import NOBODY_ASKS, OwnDecisions
 from estimator_core._loop.batches import Batches
 from estimator_core._loop.device_state import DeviceState
 from estimator_core._loop.dispatch import InFlightLimiter
+from estimator_core._loop.eval_total import EvalTotal
 from estimator_core._loop.evaluate import evaluate_loop
 from estimator_core._loop.hook_calls import HookCalls
 from estimator_core._loop.hook_schedule import HookSchedule
 from estimator_core._loop.predict import predict_loop
 from estimator_core._loop.predictions import Predictions
 from estimator_core._loop.run import LoopRun
-from estimator_core._loop.total import Total
+from estimator_core._loop.steps_per_dispatch import GroupTuner
 from estimator_core._loop.train import train_loop
-from estimator_core._loop.tuning import GroupTuner
 from estimator_core._step.state import FIRST_BAD_STEP
 from estimator_core.errors import PreemptedError
 from estimator_core.hooks import Hook, Wake
@@ -223,7 +222,7 @@ def drive_evaluate(case: Case, world: World) -> Any:
             decisions.break_off(run)
             run.batch, run.batch_size = first, first.size
             schedule.start()
-            return evaluate_loop(run, batches, Total(run, step), schedule, decisions, steps=case.last)
+            return evaluate_loop(run, batches, EvalTotal(run, step), schedule, decisions, steps=case.last)
 
         return ended(schedule, run, loop)
 
@@ -303,11 +302,11 @@ def faked(world: World) -> Iterator[None]:
     """Replaces the clock of the machine with that of the case."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(batches_module, "perf_counter", world.time)
-        patch.setattr(calm, "monotonic", world.time)
+        patch.setattr(unobserved_steps, "monotonic", world.time)
         patch.setattr(hook_schedule, "time", SimpleNamespace(monotonic=world.time))
         patch.setattr(dispatch, "time", SimpleNamespace(perf_counter=world.time))
-        patch.setattr(total_module, "compute_metrics", dict)
-        patch.setattr(total_module, "merge_metrics", lambda left, right: {n: [*left[n], *right[n]] for n in left})
+        patch.setattr(eval_total, "compute_metrics", dict)
+        patch.setattr(eval_total, "merge_metrics", lambda left, right: {n: [*left[n], *right[n]] for n in left})
         yield
 
 

@@ -30,7 +30,7 @@ BUDGETS = {
     "_export": 542,  # words of host transforms, formats that take one export, URLs, complex outputs, wrong shapes told
     "_inputs": 1670,  # global batches, the contract with the data, byte order, masks, exact columns, wide numbers
     "_journal": 773,  # a store that never answers, the ends of killed calls, their evaluations, many calls in one place
-    "_loop": 4499,  # other threads, killed and damaged ends, hooks of the chief, a rehearsal, calm batches, ended parts
+    "_loop": 4499,  # threads, killed and damaged ends, hooks of the chief, rehearsals, unobserved steps, ended calls
     "_metrics": 458,  # totals that are summed and merged side by side, and traced once; which way a metric is good
     "_model": 1248,  # programs that Estimators, variables and tables share, slots without one, two adapters of a module
     "_packs": 608,

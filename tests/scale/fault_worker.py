@@ -13,7 +13,7 @@ from typing import Any
 
 from train_worker import run
 
-from estimator_core._loop.ledgers import WriterLedger
+from estimator_core._loop.result_log import WriterLedger
 
 _SIGNALS = {"kill": signal.SIGKILL, "term": signal.SIGTERM, "freeze": signal.SIGSTOP}
 

@@ -9,7 +9,7 @@ MUTANTS = (
     Mutant(
         name="a-group-may-change-bits",
         guarantee="rule 29",
-        file=_ROOM + "tuning.py",
+        file=_ROOM + "steps_per_dispatch.py",
         old="        a.tobytes() == b.tobytes()\n",
         new="        True\n",
         tests=("test_auto_keeps_single_batches_where_a_group_changes_bits",),
@@ -17,7 +17,7 @@ MUTANTS = (
     Mutant(
         name="too-few-batches-settle-a-group",
         guarantee="rule 29",
-        file=_ROOM + "tuning.py",
+        file=_ROOM + "steps_per_dispatch.py",
         old="return len(batches) == CANDIDATE and len(",
         new="return len(",
         tests=("test_too_few_batches_settle_nothing",),
@@ -25,7 +25,7 @@ MUTANTS = (
     Mutant(
         name="every-call-measures-again",
         guarantee="rule 29",
-        file=_ROOM + "tuning.py",
+        file=_ROOM + "steps_per_dispatch.py",
         old="    if shapes in known:",
         new="    if False:",
         tests=("test_a_further_call_uses_what_was_measured",),
@@ -33,7 +33,7 @@ MUTANTS = (
     Mutant(
         name="measuring-trains",
         guarantee="rule 29",
-        file=_ROOM + "tuning.py",
+        file=_ROOM + "steps_per_dispatch.py",
         old="return jax.tree.map(jnp.copy, self.state)",
         new="return self.state",
         tests=("test_measuring_leaves_the_run_as_it_was",),
@@ -41,7 +41,7 @@ MUTANTS = (
     Mutant(
         name="a-trial-calls-back-twice",
         guarantee="rule 29",
-        file=_ROOM + "tuning.py",
+        file=_ROOM + "steps_per_dispatch.py",
         old=" and not ways.has_effects(newest)",
         new="",
         tests=("test_callbacks_of_a_model_come_once_a_batch",),
@@ -49,7 +49,7 @@ MUTANTS = (
     Mutant(
         name="shapes-that-were-not-tried-are-grouped",
         guarantee="rule 29",
-        file=_ROOM + "tuning.py",
+        file=_ROOM + "steps_per_dispatch.py",
         old="batches.group(count, only=shapes, ",
         new="batches.group(count, ",
         tests=("test_batches_of_shapes_that_were_not_tried_go_one_by_one",),
@@ -57,7 +57,7 @@ MUTANTS = (
     Mutant(
         name="a-slow-consumer-counts-as-a-slow-program",
         guarantee="rule 29",
-        file=_ROOM + "tuning.py",
+        file=_ROOM + "steps_per_dispatch.py",
         old="self._began += perf_counter() - began",
         new="pass",
         tests=("test_a_slow_consumer_does_not_count",),
@@ -74,7 +74,7 @@ MUTANTS = (
     Mutant(
         name="large-batches-are-grouped",
         guarantee="rule 29",
-        file=_ROOM + "tuning.py",
+        file=_ROOM + "steps_per_dispatch.py",
         old="return sum(leaf.nbytes for leaf in jax.tree.leaves(tree))",
         new="return 0",
         tests=("test_large_batches_go_one_by_one",),

@@ -54,7 +54,7 @@ MUTANTS = (
     Mutant(
         name="a-result-is-that-of-a-checkpoint-before-its-commit",
         guarantee="rule 97",
-        file=_ROOM + "ledgers.py",
+        file=_ROOM + "result_log.py",
         old="if result.step <= step]",
         new="if True]",
         tests=("test_a_result_is_written_as_that_of_a_checkpoint_once_this_is_there",),

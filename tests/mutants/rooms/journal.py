@@ -103,7 +103,7 @@ MUTANTS = (
     Mutant(
         name="a-result-at-a-save-stays-one-between-checkpoints",
         guarantee="rule 81",
-        file="estimator_core/_loop/ledgers.py",
+        file="estimator_core/_loop/result_log.py",
         old="self._held(one) if (version, one.step) == held else one",
         new="one",
         tests=("test_a_result_of_the_very_values_a_checkpoint_holds_is_one_of_it",),
@@ -112,7 +112,7 @@ MUTANTS = (
     Mutant(
         name="a-result-of-replaced-weights-is-one-of-the-checkpoint",
         guarantee="rule 81",
-        file="estimator_core/_loop/ledgers.py",
+        file="estimator_core/_loop/result_log.py",
         old="if (version, one.step) == held else one",
         new="if one.step == held[1] else one",
         tests=("test_a_result_of_the_very_values_a_checkpoint_holds_is_one_of_it",),
@@ -121,7 +121,7 @@ MUTANTS = (
     Mutant(
         name="a-killed-evaluation-after-the-end-leaves-its-points",
         guarantee="rule 127",
-        file="estimator_core/_loop/ledgers.py",
+        file="estimator_core/_loop/result_log.py",
         old="            trim_leftovers(self._model_dir, lineage)\n",
         new="",
         tests=("test_evaluations_killed_after_the_end_leave_nothing",),

@@ -11,7 +11,7 @@ MUTANTS = (
         name="every-step-asks-everybody",
         guarantee="rule 90",
         file=_ROOM + "train.py",
-        old="if calm_steps(run, state, batches, programs[1], hooks, limiter, decisions):",
+        old="if run_unobserved(run, state, batches, programs[1], hooks, limiter, decisions):",
         new="if False:",
         tests=("test_a_step_nobody_wants_to_see_takes_few_calls",),
         in_cut=False,
@@ -456,7 +456,7 @@ MUTANTS = (
     Mutant(
         name="each-process-keeps-the-seed-it-drew",
         guarantee="rule 38",
-        file=_ROOM + "starting.py",
+        file=_ROOM + "initial_state.py",
         old='seed = chief_says(devices.processes, "seed", seed)',
         new='chief_says(devices.processes, "seed", seed)',
         in_cut=False,
@@ -492,7 +492,7 @@ MUTANTS = (
         name="every-batch-of-an-evaluation-asks-everybody",
         guarantee="rule 182",
         file=_ROOM + "evaluate.py",
-        old="if not calm_batches(run, batches, total, hooks, decisions):",
+        old="if not add_unobserved(run, batches, total, hooks, decisions):",
         new="if True:",
         tests=("test_a_batch_of_an_evaluation_nobody_wants_to_see_takes_few_calls",),
         in_cut=False,
@@ -500,7 +500,7 @@ MUTANTS = (
     Mutant(
         name="a-trial-of-groups-is-never-due",
         guarantee="rule 182",
-        file=_ROOM + "tuning.py",
+        file=_ROOM + "steps_per_dispatch.py",
         old="else _TRIAL_SECONDS - self._seconds",
         new="else math.inf",
         tests=("test_a_later_evaluation_is_grouped_from_the_first_batch_on",),
@@ -527,7 +527,7 @@ MUTANTS = (
     Mutant(
         name="restored-arrays-know-no-mesh",
         guarantee="rule 204",
-        file=_ROOM + "starting.py",
+        file=_ROOM + "initial_state.py",
         old="np.asarray(value, dtype), placement.replicated)",
         new="np.asarray(value, dtype))",
         tests=("test_a_resumed_run_traces_its_step_once",),
@@ -563,7 +563,7 @@ MUTANTS = (
     Mutant(
         name="evaluations-share-the-form-of-their-metrics",
         guarantee="rule 210",
-        file="estimator_core/_loop/total.py",
+        file="estimator_core/_loop/eval_total.py",
         old="form = structure, tuple(leaf.dtype for leaf in leaves)",
         new="form = None",
         tests=("test_evaluations_may_have_batches_of_another_form",),
@@ -581,7 +581,7 @@ MUTANTS = (
     Mutant(
         name="a-random-key-is-an-array-of-numpy",
         guarantee="rule 251",
-        file=_ROOM + "starting.py",
+        file=_ROOM + "initial_state.py",
         old="    if not jnp.issubdtype(dtype, jax.dtypes.prng_key):\n",
         new="    if True:\n",
         tests=("test_a_random_key_of_the_optimizer_is_restored_with_any_number_of_devices",),
@@ -590,7 +590,7 @@ MUTANTS = (
     Mutant(
         name="a-late-result-is-recorded-before-its-checkpoint",
         guarantee="rule 266",
-        file="estimator_core/_loop/ledgers.py",
+        file="estimator_core/_loop/result_log.py",
         old="elif self._under_way:",
         new="elif False:",
         tests=("test_what_is_evaluated_after_the_last_save_is_recorded_after_it",),

@@ -1,4 +1,4 @@
-"""Adds the batches of an evaluation that no hook needs to see, with as few calls as possible. See `calm`."""
+"""Adds the batches of an evaluation that no hook needs to see, with as few calls as possible, as `unobserved_steps`."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from time import monotonic
 
 from estimator_core._loop.agreement import Decisions
 from estimator_core._loop.batches import Batches
+from estimator_core._loop.eval_total import EvalTotal
 from estimator_core._loop.hook_schedule import HookSchedule
 from estimator_core._loop.run import LoopRun
-from estimator_core._loop.total import Total
 
 
-def calm_batches(run: LoopRun, batches: Batches, total: Total, hooks: HookSchedule, decisions: Decisions) -> bool:
+def add_unobserved(run: LoopRun, batches: Batches, total: EvalTotal, hooks: HookSchedule, decisions: Decisions) -> bool:
     """Works like the evaluation loop, until a hook, a clock, the tuner or the end of the input needs the loop.
 
     Args:
@@ -24,10 +24,10 @@ def calm_batches(run: LoopRun, batches: Batches, total: Total, hooks: HookSchedu
     Returns:
         Whether a batch was added.
     """
-    source, first, room = batches.singles(), run.step, total.quiet()
+    source, first, room = batches.singles(), run.step, total.batches_until_log()
     if source is None or room < 1:
         return False
-    last, deadline = hooks.calm()
+    last, deadline = hooks.unobserved_until()
     now, account, batch, add = monotonic(), run.time_spent, None, total.adder()
     last, deadline = min(last, first + room), min(deadline, now + batches.until_tuned())
     while run.step < last and now < deadline and run.stop_reason is None:

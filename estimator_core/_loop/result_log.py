@@ -210,7 +210,7 @@ class ResultLog:
 
     Example:
         >>> import tempfile
-        >>> from estimator_core._loop.ledgers import ObserverLedger
+        >>> from estimator_core._loop.result_log import ObserverLedger
         >>> directory = Path(tempfile.mkdtemp())
         >>> log = ResultLog(ObserverLedger(directory))
         >>> log.newest(directory / "eval")

@@ -25,7 +25,7 @@ _FEW_STEPS, _LINES = 20, 10
 _RETURNED = {"loss"}
 
 
-class Total:
+class EvalTotal:
     """Adds batches to the metrics, one by one or together, see `Ways`.
 
     Args:
@@ -59,7 +59,7 @@ class Total:
         self._log_progress(self._run.step, self._run.step + steps)
         return outputs
 
-    def quiet(self) -> float:
+    def batches_until_log(self) -> float:
         """Returns the number of batches that may be added before the next log line."""
         if self.room < math.inf or self._accumulated is None:
             return 0

@@ -17,8 +17,8 @@ from estimator_core._checkpoint.restore import check_fits
 from estimator_core._inputs import Batch
 from estimator_core._loop.context import RunContext
 from estimator_core._loop.device_state import DeviceState, is_readable
+from estimator_core._loop.initial_state import placed
 from estimator_core._loop.programs import Programs
-from estimator_core._loop.starting import placed
 from estimator_core._step import Discovery, TrainState
 from estimator_core.coordinator import Coordinator
 from estimator_core.errors import CheckpointNotFoundError

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from estimator_core._loop.agreement import Decisions
 
 
-def calm_steps(
+def run_unobserved(
     run: LoopRun,
     state: DeviceState,
     batches: Batches,
@@ -43,7 +43,7 @@ def calm_steps(
     source, platform, account, first = batches.singles(), decisions.platform, run.time_spent, run.step
     if source is None:
         return False
-    last, deadline = hooks.calm()
+    last, deadline = hooks.unobserved_until()
     now, ended = monotonic(), False
     while run.step < last and now < deadline and run.stop_reason is None and not platform.requested:
         try:
