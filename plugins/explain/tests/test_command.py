@@ -6,6 +6,8 @@ from pathlib import Path
 import pytest
 
 from estimator_core.cli import main
+from estimator_explain import Explanations, Importance, read_explanations
+from estimator_explain.table import table_of
 
 pytest.importorskip("estimator_experiment")
 
@@ -54,6 +56,33 @@ def test_json_is_what_the_file_holds(run_dir, capsys):
     printed = json.loads(capsys.readouterr().out)
     assert printed == json.loads((model_dir / "explanations.json").read_text())
     assert [one["features"] for one in printed["importances"]] == [["x", "word"]]
+
+
+def test_json_of_a_number_that_is_not_finite_is_strict(run_dir, capsys, monkeypatch):
+    def found(*args, **kwargs):
+        return [Importance(features=("x",), metric="loss", baseline=float("nan"), losses=(float("inf"),))]
+
+    monkeypatch.setattr("estimator_explain.permutation_importance", found)
+    capsys.readouterr()
+    file, model_dir = run_dir
+    assert main(["explain", str(file), "--model-dir", str(model_dir), "--json"]) == 0
+    (one,) = json.loads(capsys.readouterr().out, parse_constant=pytest.fail)["importances"]
+    assert (one["baseline"], one["losses"]) == ("NaN", ["Infinity"])
+    assert read_explanations(model_dir).importances[0].losses == (float("inf"),)
+
+
+def test_attributions_of_other_names_than_those_of_the_input_are_in_the_table():
+    """The numbers of a sequence `q` reach model_fn as `q.numbers`, and x is shuffled together with a word."""
+    one = Importance(features=("x", "word"), metric="loss", baseline=0.9, losses=(0.2,))
+    two = Importance(features=("q",), metric="loss", baseline=0.9, losses=(0.1,))
+    table = table_of(Explanations(step=1, importances=[one, two], strengths={"q.numbers": 0.5, "x": 0.25}))
+    assert [line.split() for line in table.splitlines()] == [
+        ["feature", "loss", "attribution"],
+        ["x,word", "0.2"],
+        ["q", "0.1"],
+        ["q.numbers", "0.5"],
+        ["x", "0.25"],
+    ]
 
 
 @pytest.mark.parametrize(

@@ -125,6 +125,20 @@ def test_a_missing_number_stays_missing(estimator):
     assert found.residual < 1e-3
 
 
+def test_a_number_that_every_row_lacks_has_no_part(estimator):
+    empty = np.full(len(ROWS["x"]), np.nan, np.float32)
+
+    def careful(features, labels, mode, config):
+        kept = {name: value for name, value in features.items() if name != "empty"}
+        return estimator.model_fn(kept, labels, mode, config)
+
+    rows = ec.inputs.numpy_input_fn({**ROWS, "empty": empty}, batch_size=40, shuffle=False)
+    found = integrated_gradients(ec.with_model_fn(estimator, careful), rows)
+    assert not found.values["empty"].any()
+    assert found.strength["empty"] == 0.0
+    np.testing.assert_allclose(found.values["x"], integrated_gradients(estimator, input_fn()).values["x"])
+
+
 def classifier(features, labels, mode):
     weights = ec.get_variable("weights", (2, 3))
     logits = jnp.stack([features["a"], features["b"]], axis=1) @ weights

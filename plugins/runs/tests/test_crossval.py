@@ -13,7 +13,7 @@ import estimator_core as ec
 from estimator_core.cli import main
 from estimator_core.errors import ArgumentError, PreemptedError
 from estimator_experiment.program import load_module
-from estimator_runs import ConfigurationError, metrics_over_folds, open_folds, out_of_fold, run_folds
+from estimator_runs import ConfigurationError, metrics_over_folds, open_folds, out_of_fold, read_rows, run_folds
 
 model_selection = pytest.importorskip("sklearn.model_selection")
 
@@ -330,6 +330,23 @@ def test_groups_that_cannot_be_used_are_refused_by_name(line, splitter, person, 
     Path("line_code.py").write_text((CODE + MORE).replace('"person": person', f'"person": {person}'))
     with pytest.raises(ArgumentError, match=f"The feature 'person' cannot be crossval.groups: .*{words}"):
         open_folds(line, settings=[f"crossval.splitter={splitter}", "crossval.groups=person"])
+
+
+def test_rows_that_only_fill_up_a_batch_belong_to_no_fold(line):
+    x = np.arange(30, dtype=np.float32)
+    padded = ec.inputs.numpy_input_fn({"x": x}, x, batch_size=8, num_epochs=1, shuffle=False, ragged="pad")
+    rows = read_rows(padded)
+    assert rows.features["x"].tolist() == rows.labels.tolist() == x.tolist()
+    assert len(read_rows(padded, most=29)) == 29
+
+
+def test_ids_of_64_bits_stay_what_the_input_yields(line):
+    """A host transform of the model may consume them, as in a run."""
+    ids = np.array([1, 2, 2**40, 2**40 + 1, 3, -(2**41)])
+    batches = [({"user": part, "x": part % 2}, (part % 2).astype(np.float32)) for part in np.split(ids, 3)]
+    rows = read_rows(lambda: batches)
+    assert rows.features["user"].tolist() == ids.tolist()
+    assert rows.features["x"].dtype == np.int32
 
 
 def test_folds_share_no_state_of_their_file(line, capsys):

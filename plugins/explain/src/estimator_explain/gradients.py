@@ -111,13 +111,19 @@ def _floats(features: Mapping[str, Any]) -> dict[str, jax.Array]:
 def _start(baseline: str | Mapping[str, float], seen: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
     """Returns the start of the line, without the axis of the rows."""
     if baseline == "mean":
-        return {name: np.nan_to_num(np.nanmean(array, axis=0)) for name, array in seen.items()}
+        return {name: _mean(array) for name, array in seen.items()}
     given = {} if isinstance(baseline, str) else dict(baseline)
     if isinstance(baseline, str) and baseline != "zero":
         raise ArgumentError(f'baseline must be "mean", "zero" or numbers by feature, given: {baseline!r}.')
     if unknown := sorted(given.keys() - seen.keys()):
         raise ArgumentError(f"baseline: there are no float features {unknown}. There are {sorted(seen)}.")
     return {name: np.full(array.shape[1:], given.get(name, 0.0), array.dtype) for name, array in seen.items()}
+
+
+def _mean(array: np.ndarray) -> np.ndarray:
+    """Returns the mean over the rows, without missing numbers. It is 0 if all are missing."""
+    known = ~np.isnan(array)
+    return np.where(known, array, 0).sum(axis=0) / np.maximum(known.sum(axis=0), 1).astype(array.dtype)
 
 
 def _explaining(

@@ -8,7 +8,6 @@ written to MODEL_DIR/explanations.json, and `estimator report` shows it.
 from __future__ import annotations
 
 import argparse
-import json
 from dataclasses import asdict
 from pathlib import Path
 
@@ -48,6 +47,7 @@ def run(args: argparse.Namespace) -> int:
     """Runs the command."""
     try:
         from estimator_experiment import open_program
+        from estimator_experiment.cli.json_text import json_text
     except ImportError:
         raise ArgumentError(
             "estimator explain reads programs with estimator-experiment: pip install 'estimator-explain[cli]'"
@@ -78,7 +78,7 @@ def run(args: argparse.Namespace) -> int:
         checkpoint_path=path,
     )
     found = Explanations(step=checkpoint_step(path), importances=importances, strengths=strengths, residual=residual)
-    print(json.dumps(asdict(found)) if args.json else table_of(found))  # first, because the result took long
+    print(json_text(asdict(found)) if args.json else table_of(found))  # first, because the result took long
     try:
         written = write_explanations(args.model_dir, found)
     except OSError as error:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import re
+from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from estimator_core.errors import ArgumentError, InputError
-from estimator_core.inputs import InputPosition, open_input
+from estimator_core.inputs import InputPosition, open_input, with_transforms
 from estimator_core.modes import ModeKeys
 
 
@@ -38,7 +40,8 @@ def read_rows(input_fn: Callable[..., Any], *, params: Any = None, config: Any =
     """Reads an input to its end, or its first rows.
 
     An input of arrays or files that repeats its data is read up to the last batch before the repetition, so no row is
-    read twice. For a user's own iterator, this place is unknown.
+    read twice. For a user's own iterator, this place is unknown. Rows that only fill up a batch (`ragged="pad"`) are
+    left out. Integers of 64 bits stay as they are, because a host transform may consume them.
 
     Args:
         input_fn: an input_fn that yields batches of a dict of features and an array of labels.
@@ -58,7 +61,9 @@ def read_rows(input_fn: Callable[..., Any], *, params: Any = None, config: Any =
     features: dict[str, list[np.ndarray]] = {}
     labels: list[np.ndarray] = []
     count = 0
-    source = open_input(input_fn, mode=ModeKeys.EVAL, params=params, config=config)
+    wide = _WideIntegers()
+    seen = with_transforms(input_fn, features=[wide])
+    source = open_input(seen, mode=ModeKeys.EVAL, params=params, config=config)
     try:
         for batch in source:
             if source.endless and most is None:
@@ -73,10 +78,11 @@ def read_rows(input_fn: Callable[..., Any], *, params: Any = None, config: Any =
             given: Any = host.pop("labels", None) if batch.labels is None else batch.labels  # words stay on the host
             if not isinstance(columns, Mapping) or isinstance(given, Mapping | None):
                 raise ArgumentError("Rows can be taken only from batches of a dict of features and an array of labels.")
-            for name, value in {**columns, **host}.items():
-                features.setdefault(name, []).append(np.array(value))
-            labels.append(np.array(given))
-            count += batch.size
+            kept = slice(None) if batch.weights is None else np.flatnonzero(batch.weights)
+            for name, value in {**columns, **host, **wide.batches.popleft()}.items():
+                features.setdefault(name, []).append(np.array(value)[kept])
+            labels.append(np.array(given)[kept])
+            count += len(labels[-1])
             if most is not None and count >= most:
                 break
     except InputError as error:
@@ -93,6 +99,37 @@ def read_rows(input_fn: Callable[..., Any], *, params: Any = None, config: Any =
         features={name: np.concatenate(parts)[:most] for name, parts in features.items()},
         labels=np.concatenate(labels)[:most],
     )
+
+
+class _WideIntegers:
+    """A host transform that keeps integers that devices cannot hold, and passes zeros on."""
+
+    name, version = "wide integers", 1
+
+    def __init__(self) -> None:
+        self.batches: deque[dict[str, np.ndarray]] = deque()
+
+    def config(self) -> dict[str, Any]:
+        """Returns no arguments."""
+        return {}
+
+    @property
+    def files(self) -> Mapping[str, Path]:
+        """Returns no files."""
+        return {}
+
+    def apply(self, batch: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+        """Keeps a copy of each array that does not fit into 32 bits."""
+        found = {name: np.array(array) for name, array in batch.items() if _is_wide(array)}
+        self.batches.append(found)
+        return {**batch, **{name: np.zeros(array.shape, np.int32) for name, array in found.items()}}
+
+
+def _is_wide(array: Any) -> bool:
+    if not isinstance(array, np.ndarray) or array.dtype.kind not in "iu" or not array.size:
+        return False
+    limits = np.iinfo(np.int32)
+    return bool(array.min() < limits.min or array.max() > limits.max)
 
 
 def _epoch(position: InputPosition) -> int:
