@@ -175,7 +175,7 @@ class Evaluations:
                 raise
             _log.warning(
                 "%s was deleted before it was evaluated and exported. A newer checkpoint follows. A larger "
-                "keep_checkpoint_max of the run that trains leaves evaluations more time.",
+                "keep_checkpoint_max in the training run leaves more time for evaluations.",
                 path,
             )
             return False

@@ -61,7 +61,7 @@ def check_members(kind: type[Any]) -> None:
             )
         if name.startswith(RESERVED) and name not in METHODS:
             near = difflib.get_close_matches(name, METHODS, n=1)
-            hint = f"did you mean {near[0]}?" if near else f"there are: {', '.join(METHODS)}."
+            hint = f"did you mean {near[0]}?" if near else f"the methods of a hook are {', '.join(METHODS)}."
             raise HookError(
                 f"{where}: `{name}`: {hint} Names that begin with {', '.join(RESERVED)} are reserved for members of "
                 "Hook; give a method of your own another name."

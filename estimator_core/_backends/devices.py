@@ -149,12 +149,12 @@ def select_backend(name: str, get: Callable[[str], Callable[[], Backend]], names
     winners = [backend for priority, backend in found if priority == best]
     if len(winners) > 1:
         raise BackendUnavailableError(
-            f"backends {[backend.name for backend in winners]} are equally good here; choose one with "
+            f"backends {[backend.name for backend in winners]} have the same priority here; choose one with "
             "RunConfig(backend=...)."
         )
     if len(found) > 1:
         others = ", ".join(backend.name for _, backend in found if backend is not winners[0])
-        _log.info("backend %r is taken, before %s: RunConfig(backend=...) chooses another", winners[0].name, others)
+        _log.info("backend %r is preferred to %s: RunConfig(backend=...) chooses another", winners[0].name, others)
     return winners[0]
 
 

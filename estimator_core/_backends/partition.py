@@ -93,7 +93,7 @@ class PartitionRules:
         """Drops axes that the mesh lacks and splits that do not divide."""
         if len(entries) > len(variable.shape):
             raise ArgumentError(
-                f"partition_rules: variable {variable.name!r} has {len(variable.shape)} axes, its partition spec "
+                f"partition_rules: variable {variable.name!r} has {len(variable.shape)} axes, but its partition spec "
                 f"{tuple(entries)} has {len(entries)}."
             )
         kept: list[AxisEntry] = []
@@ -102,11 +102,11 @@ class PartitionRules:
             axes = [axis for axis in named if axis in self.sizes]
             for axis in named:
                 if axis not in self.sizes:
-                    self.notes.setdefault(f"The mesh has no axis {axis!r}: what asks for it is not split over it.")
+                    self.notes.setdefault(f"The mesh has no axis {axis!r}, so no array is split over it.")
             parts = self._parts(axes)
             if size % parts:
                 self.notes.setdefault(
-                    f"{variable.name} is not split over {'+'.join(axes)}: {size} does not divide by {parts}."
+                    f"{variable.name} is not split over {'+'.join(axes)}: {size} is not divisible by {parts}."
                 )
                 axes = []
             kept.append(_one_or_all(axes))
@@ -167,7 +167,7 @@ def with_logical_constraint(array: jax.Array, axes: Sequence[str | None]) -> jax
     """
     if len(axes) != array.ndim:
         raise ArgumentError(
-            f"with_logical_constraint: an array of shape {array.shape} needs {array.ndim} names of axes, given: "
+            f"with_logical_constraint: an array of shape {array.shape} needs {array.ndim} axis names, given: "
             f"{tuple(axes)!r}."
         )
     sizes = dict(jax.sharding.get_abstract_mesh().shape)

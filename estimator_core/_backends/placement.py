@@ -93,8 +93,8 @@ class Placement:
             groups.setdefault(parts, []).append(process)
         if len(groups) * max(map(len, groups)) != self.batch_parts:
             raise ArgumentError(
-                f"mesh {dict(self.mesh.shape)}: the processes' devices hold parts of the batch that overlap or are "
-                f"not equally many ({self.parts}). Choose sizes of the batch axes that divide evenly among the "
+                f"mesh {dict(self.mesh.shape)}: the devices of the processes hold parts of the batch that overlap or "
+                f"differ in number ({self.parts}). Choose sizes of the batch axes that divide evenly among the "
                 "processes."
             )
         return tuple(tuple(groups[parts]) for parts in sorted(groups))
@@ -264,7 +264,7 @@ def place(
     if needed > len(devices):
         raise ArgumentError(
             f"mesh {sizes} needs {needed} devices, but there are {len(devices)}. On CPU, "
-            f"XLA_FLAGS=--xla_force_host_platform_device_count={needed} makes as many."
+            f"XLA_FLAGS=--xla_force_host_platform_device_count={needed} creates that many."
         )
     if {device.process_index for device in devices[:needed]} != processes:
         raise ArgumentError(

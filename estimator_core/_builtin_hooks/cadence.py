@@ -67,8 +67,8 @@ class CheckpointSaverHook(CheckpointPolicy, Hook):
     def begin(self, run: Run) -> None:
         """Refuses places in which it saves nothing. A training call does not begin the policy among its hooks."""
         raise HookError(
-            "CheckpointSaverHook: it saves nothing here. Give it in hooks= of train or TrainSpec, not in an "
-            "EstimatorSpec, an evaluation or a prediction."
+            "CheckpointSaverHook saves nothing here. Pass it in hooks= of train or TrainSpec, not in an EstimatorSpec, "
+            "an evaluation or a prediction."
         )
 
     def at_start(self, run: Run) -> bool:

@@ -148,7 +148,7 @@ def checked_types(owner: str, names: Iterable[Any]) -> list[str]:
         if not isinstance(name, str):
             raise ArgumentTypeError(
                 f"{owner}: hooks refer to values by name, given: {type(name).__name__}. Name the value in model_fn "
-                "with ec.tensor(name, value) or ec.summary.scalar(name, value) and give that name."
+                "with ec.tensor(name, value) or ec.summary.scalar(name, value) and pass that name."
             )
     return checked
 
@@ -202,7 +202,7 @@ class PresentNames:
                 present.append(name)
             elif name not in self._warned:
                 self._warned.add(name)
-                _log.warning("%s: step %d has no output %r; it is skipped where missing.", self._owner, step, name)
+                _log.warning("%s: step %d has no output %r. Steps without it are skipped.", self._owner, step, name)
         return present
 
 

@@ -141,7 +141,7 @@ class LoggingTensorHook(Hook):
 
 _LOSS, _EVERY = "loss", 100
 _TRAINING_HINT = (
-    "The newest checkpoint is from before it. Lower the learning rate, clip gradients, or look at that step with "
+    "The newest checkpoint is from an earlier step. Lower the learning rate, clip gradients, or examine this step with "
     "RunConfig(debug=True)."
 )
 
@@ -212,7 +212,7 @@ class NanTensorHook(Hook):
         level = logging.ERROR if self._fail else logging.WARNING
         _log.log(level, "Model diverged with %s = %s at step %d.", self._name, value, step)
         if self._fail:
-            when, hint = f"in mode {run.mode!r}, whose steps are batches", "Look at this batch and at the checkpoint."
+            when, hint = f"in mode {run.mode!r}, whose steps are batches", "Examine this batch and at the checkpoint."
             if run.mode == ModeKeys.TRAIN:
                 when, hint = "during training", _TRAINING_HINT
             found = f"{self._name} is {value} at step {step}"

@@ -80,7 +80,7 @@ def audit(model_dir: Path) -> Audit:
         findings += _of_event_files(model_dir, lineage, under_way)
         if not under_way:
             findings += [
-                Finding(kind="results", path=_in(model_dir, path), text="is not what the journal says", mendable=True)
+                Finding(kind="results", path=_in(model_dir, path), text="differs from the journal", mendable=True)
                 for path, _ in differing_results(model_dir, lineage)
             ]
     return _audit(str(model_dir), lineage, under_way, findings)
@@ -146,14 +146,14 @@ def _replayed(storage: Storage) -> tuple[Lineage, list[Finding]]:
     try:
         lineage.identity = storage.get(IDENTITY).decode("ascii", "replace")
     except ObjectMissingError:
-        text = "is missing: no run with a journal has trained here, or a copy is not complete"
+        text = "is missing: no run with a journal has trained here, or a copy is incomplete"
         return lineage, [Finding(kind="journal", path=IDENTITY, text=text)]
     places: set[str] = set()
     try:
         for record in records_after(storage, lineage):
             for saved in (entry for entry in record.entries if isinstance(entry, Saved)):
                 if saved.place in places:
-                    text = f"names {saved.place}, which an earlier record has named"
+                    text = f"names {saved.place}, which an earlier record already names"
                     return lineage, [_of_record(lineage, lineage.number, text)]
                 places.add(saved.place)
     except (JournalError, StorageError) as error:
@@ -210,7 +210,7 @@ def _of_checkpoints(model_dir: Path, lineage: Lineage, under_way: bool) -> Itera
         if catalog.work_epoch(path.name) is not None:
             digest = catalog.manifest_digest(path)
             dead = path.name.startswith(catalog.WRITING) or digest is None or digest in retired
-            yield Finding(kind="leftover", path=_in(model_dir, path), text="an interrupted run left it", mendable=dead)
+            yield Finding(kind="leftover", path=_in(model_dir, path), text="left by an interrupted run", mendable=dead)
         elif catalog.is_step(path.name):
             dead = catalog.manifest_digest(path) in retired
             text = (
@@ -227,12 +227,12 @@ def _of_event_files(model_dir: Path, lineage: Lineage, under_way: bool) -> Itera
         path = Path(name)
         size, found = counted.get(path, 0), path.stat().st_size
         if found > size and not is_written(path):
-            text = f"has {found - size} bytes after the {size} that count: a run was interrupted"
+            text = f"has {found - size} bytes beyond the {size} that the journal counts: a run was interrupted"
             yield Finding(kind="event file", path=_in(model_dir, path), text=text, mendable=True)
     for path, size in counted.items():
         found = path.stat().st_size if path.is_file() else 0
         if found < size:
-            text = f"has {found} bytes of the {size} that the journal counts: points of it are lost"
+            text = f"has {found} of the {size} bytes that the journal counts: some points are lost"
             yield Finding(kind="event file", path=_in(model_dir, path), text=text)
 
 

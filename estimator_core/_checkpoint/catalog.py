@@ -259,7 +259,7 @@ def where_is(root: Path, saved: Saved, *, look_only: bool = False) -> Path | Non
     return next((path for path in _under_way(root, saved.step) if manifest_digest(path) == saved.digest), None)
 
 
-_NOT_SAVED = "its manifest is not what was saved."
+_NOT_SAVED = "its manifest differs from what was saved."
 
 
 def _under_way(root: Path, step: int) -> list[Path]:
@@ -273,7 +273,7 @@ def _by_journal(root: Path, saved: Saved) -> Listed:
         return Listed(step=saved.step, path=path)
     named = root / str(saved.step)
     missing = not os.path.lexists(named)
-    problem = "it is not there" if missing else _NOT_SAVED
+    problem = "it does not exist" if missing else _NOT_SAVED
     return Listed(step=saved.step, path=named, problem=problem, missing=missing)
 
 
@@ -343,8 +343,8 @@ def resolve_checkpoint(path: str | os.PathLike[str], plugins: Plugins | None = N
     exports = _exports_in(path)
     if exports:
         raise CheckpointNotFoundError(
-            f"There is no checkpoint in {path}: it is a directory of exports ({len(exports)}). Name one of them, such "
-            f"as the newest, {path / exports[-1]}, or the model_dir that they come from."
+            f"There is no checkpoint in {path}: it is a directory of {len(exports)} exports. Name one of them, such as "
+            f"the newest, {path / exports[-1]}, or the model_dir that they come from."
         )
     raise CheckpointNotFoundError(
         f"There is no checkpoint in {path}. Name a checkpoint (<model_dir>/checkpoints/100) or a model_dir "

@@ -71,10 +71,10 @@ def check_finite(step: int, items: Mapping[str, Mapping[str, HostArray]]) -> Non
         first = _first_bad_step(items)
         since = f"The loss is not finite at step {first}. " if first else ""
         raise NanLossDuringTrainingError(
-            f"{since}Checkpoint {step} is not written: NaN or infinity in {', '.join(bad[:5])}"
-            f"{f' and {len(bad) - 5} more' if bad[5:] else ''}. The checkpoints before it are intact. "
-            "RunConfig(debug=True) names the first bad step, and what is not finite in its batch; if nothing is, lower "
-            "the learning rate or clip the gradients.",
+            f"{since}Checkpoint {step} is not written: NaN or infinity in "
+            f"{', '.join(bad[:5])}{f' and {len(bad) - 5} more' if bad[5:] else ''}. The checkpoints before it are "
+            "intact. RunConfig(debug=True) names the first bad step and the values in its batch that are not finite. "
+            "If there are none, lower the learning rate or clip the gradients.",
             first or step,
         )
 
@@ -152,7 +152,7 @@ def check_files(directory: Path, manifest: Manifest) -> None:
             raise reading_failed(directory, error) from error
         if not intact:
             raise CheckpointCorruptError(
-                f"The checkpoint {directory} is damaged: {name} is not what was saved. {USE_ANOTHER}"
+                f"The checkpoint {directory} is damaged: {name} differs from what was saved. {USE_ANOTHER}"
             )
 
 
@@ -163,7 +163,7 @@ def _refuse_special_files(directory: Path) -> None:
             mode = os.lstat(os.path.join(folder, name)).st_mode
             if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
                 raise CheckpointCorruptError(
-                    f"The checkpoint {directory} is refused: {os.path.join(folder, name)} is a link or no regular "
+                    f"The checkpoint {directory} is refused: {os.path.join(folder, name)} is a link or not a regular "
                     f"file. {USE_ANOTHER}"
                 )
 
@@ -180,7 +180,7 @@ def reading_failed(directory: Path, error: Exception) -> CheckpointError:
     if not directory.exists():
         return CheckpointNotFoundError(f"The checkpoint {directory} was deleted while being read. Use a newer one.")
     if isinstance(error, PermissionError) or "permission" in text.lower():
-        return CheckpointError(f"The checkpoint {directory} may not be read by this user ({text}).")
+        return CheckpointError(f"The checkpoint {directory} cannot be read by this user ({text}).")
     return CheckpointCorruptError(
         f"The checkpoint {directory} is damaged ({type(error).__name__}: {text}). {USE_ANOTHER}"
     )

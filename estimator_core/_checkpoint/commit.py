@@ -32,7 +32,7 @@ _CURES: dict[int | None, str] = {
     errno.EROFS: "The file system is read-only. Use a model_dir that can be written.",
     errno.EACCES: "This user may not write there. Change the permissions, or use another model_dir.",
     errno.EPERM: "This user may not write there. Change the permissions, or use another model_dir.",
-    errno.ENOENT: "The directory was deleted or renamed under way. Leave model_dir alone while a run writes to it.",
+    errno.ENOENT: "The directory was deleted or renamed during use. Leave model_dir alone while a run writes to it.",
     errno.EMFILE: "Too many open files: raise the limit (ulimit -n).",
 }
 #: The same errors in the words of tensorstore, with which orbax writes.
@@ -118,8 +118,8 @@ def _failed(root: Path, need: int, error: Exception) -> CheckpointError:
     code = errno_of(error)
     cure = _CURES.get(code, "See the cause above.")
     return CheckpointError(
-        f"A checkpoint could not be written to {root} ({brief(error)}). "
-        f"It needs {need / 1e6:,.1f} MB{_free(root)}. Checkpoints already there are untouched. {cure}"
+        f"A checkpoint could not be written to {root} ({brief(error)}). It needs {need / 1e6:,.1f} MB{_free(root)}. "
+        f"Existing checkpoints are untouched. {cure}"
     )
 
 
@@ -172,7 +172,7 @@ def commit_or_explain(shelf: Shelf, draft: Draft) -> Path:
         except Exception as error:
             if errno_of(error) in (errno.EROFS, errno.EACCES, errno.EPERM):
                 raise
-            _log.warning("Writing a checkpoint to %s failed (%s); it is tried once more.", root, brief(error))
+            _log.warning("Writing a checkpoint to %s failed (%s); the write is retried once.", root, brief(error))
             time.sleep(_PAUSE_SECS)
             return commit(shelf, draft)
 

@@ -104,7 +104,7 @@ def _split(value: object, hook: str, place: str, arrays: dict[str, Any]) -> Any:
 def _key(key: object, hook: str, place: str) -> str:
     if not isinstance(key, str):
         raise HookError(
-            f"The state of hook {hook!r} has the key {key!r} at {place!r}; keys must be strings, as JSON's."
+            f"The state of hook {hook!r} has the key {key!r} at {place!r}; keys must be strings, as in JSON."
         )
     if key == _MARK:
         raise HookError(

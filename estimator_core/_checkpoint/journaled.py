@@ -181,7 +181,7 @@ class JournalShelf:
         else:
             kept = self.root / f"{catalog.UNNAMED}{saved.step}-{uuid.uuid4().hex[:8]}"
             aside.rename(kept)
-            _log.error("%s was not a checkpoint that the journal names; it is kept as %s.", target, kept)
+            _log.error("%s was not a checkpoint that the journal names, so it was renamed to %s.", target, kept)
 
     def _is_successors(self, digest: str, aside: Path, target: Path) -> bool:
         """Moves a checkpoint back to its place if it belongs to a run that has taken over meanwhile. Returns whether it
@@ -217,7 +217,7 @@ class JournalShelf:
                 _bring_back(doomed, path)
                 return True
         except OSError as error:
-            _log.warning("Checkpoint %s could not be deleted (%s); it is tried again after the next save.", path, error)
+            _log.warning("Checkpoint %s could not be deleted (%s); the next save tries again.", path, error)
             return False
         deletion = threading.Thread(target=_remove, args=(doomed,), name=f"delete-{step}")
         self._deletions.append(deletion)
@@ -238,4 +238,4 @@ def _bring_back(path: Path, target: Path) -> None:
     try:
         path.rename(target)
     except OSError as error:
-        _log.warning("%s stays under this name (%s).", path, error)
+        _log.warning("%s could not be moved back and keeps this name (%s).", path, error)

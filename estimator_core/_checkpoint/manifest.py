@@ -171,7 +171,7 @@ def read_manifest(directory: Path) -> Manifest:
     except (FileNotFoundError, NotADirectoryError):
         raise CheckpointNotFoundError(
             f"{directory} is not a checkpoint: it has no {MANIFEST_FILE}. Name a directory such as "
-            "<model_dir>/checkpoints/100; `estimator checkpoints <model_dir>` lists those there are."
+            "<model_dir>/checkpoints/100; `estimator checkpoints <model_dir>` lists the existing ones."
         ) from None
     except PermissionError:
         raise
@@ -179,7 +179,7 @@ def read_manifest(directory: Path) -> Manifest:
         if error.errno not in (errno.ELOOP, errno.EINVAL, errno.EISDIR, errno.ENXIO):
             raise
         raise CheckpointCorruptError(
-            f"The checkpoint {directory} is refused: it or its {MANIFEST_FILE} is a link or no regular file. "
+            f"The checkpoint {directory} is refused: it or its {MANIFEST_FILE} is a link or not a regular file. "
             f"{USE_ANOTHER}"
         ) from None
     return _parse(directory, data)
@@ -210,7 +210,7 @@ def _parse(directory: Path, data: bytes) -> Manifest:
             )
         seal = body.pop("seal")
         if seal != _seal(body):
-            raise ValueError(f"its seal is {seal!r}, its contents give {_seal(body)!r}")
+            raise ValueError(f"its seal is {seal!r}, but its contents have the seal {_seal(body)!r}")
         return Manifest(
             step=body["step"],
             created=body["created"],

@@ -61,13 +61,13 @@ def read_latest(
     for name, missing in chief_says(processes, "restore-steps", told):
         path = catalog.checkpoints_dir(model_dir) / name
         if missing:
-            _log.error("MISSING CHECKPOINT: the journal names %s, which is not there.", path)
+            _log.error("MISSING CHECKPOINT: the journal names %s, which does not exist.", path)
             continue
         found, damage = _tried(path, items, processes)
         if found is None:
             if damage:  # otherwise the run that owns the directory deleted it after the listing
                 damaged.append(path)
-                _log.error("DAMAGED CHECKPOINT: %s The checkpoint before it is tried.", damage)
+                _log.error("DAMAGED CHECKPOINT: %s The previous checkpoint is tried.", damage)
             continue
         if damaged:
             newer = [set_aside_damaged(one) for one in damaged] if set_aside and processes.index == 0 else damaged

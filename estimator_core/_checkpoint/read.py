@@ -236,7 +236,7 @@ def _verified(directory: Path, item: str, path: str, entry: ArrayEntry, found: M
         array = np.empty(entry.shape, stored_dtype(entry))
     if array is None or array.nbytes != entry.bytes or array_checksum(array) != entry.crc32:
         raise CheckpointCorruptError(
-            f"The checkpoint {directory} is damaged: {item} {path!r} is not what was saved. {USE_ANOTHER}"
+            f"The checkpoint {directory} is damaged: {item} {path!r} differs from what was saved. {USE_ANOTHER}"
         )
     if entry.key_impl is not None:
         import jax
@@ -244,8 +244,8 @@ def _verified(directory: Path, item: str, path: str, entry: ArrayEntry, found: M
         return jax.random.wrap_key_data(jax.numpy.asarray(array), impl=entry.key_impl)
     if array.shape != entry.shape:
         raise CheckpointCorruptError(
-            f"The checkpoint {directory} is damaged: {item} {path!r} has shape {array.shape}, saved was {entry.shape}. "
-            f"{USE_ANOTHER}"
+            f"The checkpoint {directory} is damaged: {item} {path!r} has shape {array.shape}, but {entry.shape} was "
+            f"saved. {USE_ANOTHER}"
         )
     return array
 
@@ -255,12 +255,12 @@ def _assembled(directory: Path, item: str, path: str, entry: ArrayEntry, found: 
         array = found.get(piece_name(path, piece.place))
         if array is None or array.nbytes != piece.bytes or array_checksum(array) != piece.crc32:
             raise CheckpointCorruptError(
-                f"The checkpoint {directory} is damaged: {item} {path!r} at {piece.place} is not what process "
+                f"The checkpoint {directory} is damaged: {item} {path!r} at {piece.place} differs from what process "
                 f"{piece.process} saved. {USE_ANOTHER}"
             )
     if not covered(entry):
         raise CheckpointCorruptError(
-            f"The checkpoint {directory} is damaged: the pieces of {item} {path!r} do not cover it. {USE_ANOTHER}"
+            f"The checkpoint {directory} is damaged: the pieces of {item} {path!r} are incomplete. {USE_ANOTHER}"
         )
     return assembled(entry, stored_dtype(entry), found, path)
 

@@ -84,10 +84,9 @@ def check_fits(
             cast = cast or bool(refused.dtypes)
     if reports:
         raise CheckpointMismatchError(
-            f"The checkpoint {directory} does not fit this model:\n{_indented(chr(10).join(reports))}\n"
-            f"It was written with {_packages(manifest)}. Use the model code it was trained with, or another model_dir; "
-            "to take over only what fits, use warm_start_from."
-            f"{' RunConfig(allow_cast=True) converts dtypes.' if cast else ''}"
+            f"The checkpoint {directory} does not fit this model:\n{_indented(chr(10).join(reports))}\nIt was written "
+            f"with {_packages(manifest)}. Use the model code it was trained with, or another model_dir; to load only "
+            f"what fits, use warm_start_from.{' RunConfig(allow_cast=True) converts dtypes.' if cast else ''}"
         )
 
 

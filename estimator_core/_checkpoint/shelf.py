@@ -214,8 +214,8 @@ class PlainShelf:
         target = self.root / str(step)
         if self._belongs_to_a_run(step):
             raise CheckpointError(
-                f"{target} was saved by the training run of this model_dir and is not replaced. Write into a directory "
-                "of its own."
+                f"{target} was saved by the training run of this model_dir and is not replaced. Write into another "
+                "directory."
             )
         aside = self.root / catalog.work_name(catalog.REPLACED, step, 0)
         if target.exists():  # a resumed run saves its first step again
@@ -251,7 +251,7 @@ class PlainShelf:
                 return False
             remove_tree(doomed)
         except OSError as error:
-            _log.warning("Checkpoint %s could not be deleted (%s); it is tried again after the next save.", path, error)
+            _log.warning("Checkpoint %s could not be deleted (%s); the next save tries again.", path, error)
             return False
         _log.debug("Deleted checkpoint %s: no retention rule keeps it.", path)
         return True

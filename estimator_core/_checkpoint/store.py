@@ -263,7 +263,7 @@ class CheckpointStore:
 
 def _check_clock(step: int, clock: np.ndarray) -> None:
     if clock.dtype != np.uint32 or clock.shape != (4,):
-        raise CheckpointError(f"The clock of a checkpoint is uint32[4], not {clock.dtype}{list(clock.shape)}.")
+        raise CheckpointError(f"The clock of a checkpoint must be uint32[4], not {clock.dtype}{list(clock.shape)}.")
     if int(clock[0]) != step:
         raise CheckpointError(f"Step {step} cannot be saved: the clock of the state is at step {int(clock[0])}.")
 

@@ -17,7 +17,7 @@ from estimator_core.errors import ArgumentError
 def configure(parser: argparse.ArgumentParser) -> None:
     """Adds the arguments of `estimator audit`."""
     parser.add_argument("model_dir", metavar="MODEL_DIR", help="directory of a run, or its URL")
-    parser.add_argument("--repair", action="store_true", help="repair what it can without loss, then check again")
+    parser.add_argument("--repair", action="store_true", help="make the repairs that lose nothing, then check again")
     parser.add_argument("--json", action="store_true", help="print JSON")
 
 

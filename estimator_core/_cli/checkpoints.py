@@ -135,11 +135,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     what = parser.add_mutually_exclusive_group()
     what.add_argument(
-        "--variables", action="store_true", help="names, shapes and dtypes of the newest checkpoint in DIR"
+        "--variables", action="store_true", help="print names, shapes and dtypes of the newest checkpoint in DIR"
     )
-    what.add_argument("--manifest", action="store_true", help="what wrote the newest checkpoint in DIR")
+    what.add_argument("--manifest", action="store_true", help="print the manifest of the newest checkpoint in DIR")
     what.add_argument(
-        "--diff", nargs=2, metavar=("A", "B"), help="difference of two checkpoints: steps of DIR, or paths"
+        "--diff", nargs=2, metavar=("A", "B"), help="compare two checkpoints, named by steps of DIR or by paths"
     )
     parser.add_argument("--json", action="store_true", help="print JSON")
 
@@ -195,5 +195,5 @@ def _one_of(directory: Path, name: str) -> tuple[str, Manifest]:
         steps = ", ".join(Path(path).name for path in all_checkpoints(directory))
         there = f"the steps {steps}" if steps else "no checkpoint"
         raise CheckpointNotFoundError(
-            f"There is no checkpoint {name!r}: {directory} has {there}, and no path leads to one."
+            f"There is no checkpoint {name!r}: {directory} has {there}, and no checkpoint has this path."
         ) from None

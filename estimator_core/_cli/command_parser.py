@@ -27,11 +27,11 @@ def add_plugin_switches(parser: argparse.ArgumentParser, *, shown: bool) -> None
     """Adds `--plugins`, `--block-plugin`, `--locked`, `--no-plugins`, `--strict-plugins` and `--plugin-option`."""
     group = parser.add_argument_group("plugins", argument_default=argparse.SUPPRESS)
     switches: tuple[tuple[str, str, dict[str, Any]], ...] = (
-        ("--plugins", f"load these alone ({settings.ONLY})", {"metavar": "A,B"}),
-        ("--block-plugin", f"load all but it ({settings.BLOCK})", {"metavar": "NAME", "action": "append"}),
-        ("--locked", f"refuse others than {settings.LOCK_FILE} names ({settings.LOCK})", {"action": "store_true"}),
-        ("--no-plugins", f"load none ({settings.NO_AUTOLOAD}=1)", {"action": "store_true"}),
-        ("--strict-plugins", f"a broken one is an error ({settings.STRICT}=1)", {"action": "store_true"}),
+        ("--plugins", f"load only these ({settings.ONLY})", {"metavar": "A,B"}),
+        ("--block-plugin", f"load all but this one ({settings.BLOCK})", {"metavar": "NAME", "action": "append"}),
+        ("--locked", f"refuse plugins not in {settings.LOCK_FILE} ({settings.LOCK})", {"action": "store_true"}),
+        ("--no-plugins", f"load no plugin ({settings.NO_AUTOLOAD}=1)", {"action": "store_true"}),
+        ("--strict-plugins", f"treat a broken plugin as an error ({settings.STRICT}=1)", {"action": "store_true"}),
         ("--plugin-option", "set an option of a plugin", {"metavar": "PLUGIN.NAME=VALUE", "action": "append"}),
     )
     for flag, text, given in switches:

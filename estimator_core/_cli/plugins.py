@@ -123,8 +123,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     doctor.add_argument("words", nargs="*")
     for action, text in (
-        ("lock", "write down which plugins runs may have"),
-        ("policy", "print what holds, and why"),
+        ("lock", "lock the plugins that runs may use"),
+        ("policy", "print the plugin policy in force, and its sources"),
     ):
         of_package = actions.add_parser(action, help=text, add_help=False, prefix_chars="\0")
         of_package.add_argument("words", nargs="*")

@@ -96,8 +96,8 @@ def from_slurm(environ: _Environ) -> Processes | None:
     missing = [name for name in _SLURM_NEEDS if not environ.get(name)]
     if missing:
         raise ArgumentError(
-            f"Slurm: SLURM_STEP_NUM_TASKS names {count} tasks, but {', '.join(missing)} is not set, which srun "
-            "sets. Start the program by srun, and pass its whole environment on."
+            f"Slurm: SLURM_STEP_NUM_TASKS names {count} tasks, but {', '.join(missing)} is not set, which srun sets. "
+            "Start the program by srun, and pass on its whole environment."
         )
     cards = cards_of(environ, number(environ, "SLURM_LOCALID") or 0, _tasks_here(environ, count))
     given = environ.get(_ADDRESS)

@@ -180,7 +180,7 @@ def ending_together(processes: Coordinator) -> Generator[None]:
         processes.fail(error)
         raise
     except BaseException as error:
-        told = f"process {processes.index} of {processes.count} has told the others of this error"
+        told = f"process {processes.index} of {processes.count} has reported this error to the others"
         if told not in getattr(error, "__notes__", ()):  # else the call inside this one has: others end because of it
             lost = _news_of(error, processes)
             if lost is not None:

@@ -180,7 +180,7 @@ def _checked(argument: str, tree: object) -> Arrays:
             )
         names = [str(name) for name in items]
         if len(set(names)) < len(names):
-            raise ArgumentError(f"{argument} has two arrays of one name: {names}. Names are compared as text.")
+            raise ArgumentError(f"{argument} has two arrays with the same name: {names}. Names are compared as text.")
         return {str(name): _checked_array(f"{argument}[{name!r}]", array) for name, array in items.items()}
     return _checked_array(argument, tree)
 

@@ -74,7 +74,7 @@ def numpy_input_fn(
         raise ArgumentError(f"seed must be an integer of at least 0, or None, given: {seed!r}.")
     if callable(x):
         if y is not None:
-            raise ArgumentError("y must be None where x is a function: let it return (x, y).")
+            raise ArgumentError("y must be None if x is a function: let it return (x, y).")
         loader = x
         load: Callable[[], ArrayData] = lambda: load_arrays(loader)  # noqa: E731
     else:

@@ -101,8 +101,8 @@ def as_array(leaf: object, name: str) -> np.ndarray:
             array = np.asarray(leaf)
         except Exception as error:
             raise InputError(
-                f"{name} is a {type(leaf).__module__}.{type(leaf).__qualname__} that does not turn into a numpy array: "
-                f"{str(error).rstrip('.')}. Convert it in the input (a torch tensor: "
+                f"{name} is a {type(leaf).__module__}.{type(leaf).__qualname__} that cannot be converted to a numpy "
+                f"array: {str(error).rstrip('.')}. Convert it in the input (a torch tensor: "
                 ".detach().cpu().float().numpy())."
             ) from error
         _check_whole_numbers(leaf, array, name)
@@ -216,7 +216,7 @@ def without_host(tree: PyTree) -> PyTree:
         return None if stays_on_host(tree.dtype) else tree
     if any(isinstance(leaf, np.ndarray) and stays_on_host(leaf.dtype) for leaf in jax.tree.leaves(tree)):
         raise InputError(
-            f"Strings or objects inside a {type(tree).__name__} cannot be split off the batch. Put them into a dict of "
-            "features, by name."
+            f"Strings or objects inside a {type(tree).__name__} cannot be separated from the batch. Put them into a "
+            "dict of features, by name."
         )
     return tree

@@ -225,8 +225,8 @@ class BatchSource(Iterator[Batch]):
         assert self.continues_at is not None
         self.ended = False
         self.restored = (
-            f"Input continues after {self.continues_at.examples} examples: the part of this process has ended, and "
-            "another one has not."
+            f"Input continues after {self.continues_at.examples} examples: the part of this process has ended, but "
+            "that of another process has not."
         )
 
     def close(self) -> None:

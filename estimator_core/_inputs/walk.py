@@ -239,7 +239,7 @@ def take_up(
         )
         return TakenUp(opened, opened.elements, position.examples, position.batches, note)
     if not opened.options.replay:
-        return _again(opened, f"it has no position and replay is switched off; {position.examples} examples come again")
+        return _again(opened, f"it has no position and replay is switched off; {position.examples} examples repeat")
     return _replayed(position, opened, open_walk, size_of)
 
 

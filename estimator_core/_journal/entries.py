@@ -251,7 +251,7 @@ def decode(data: bytes, where: str) -> Record:
     """
     line, _, rest = data.partition(b"\n")
     if len(data) > MOST_BYTES or rest != hashlib.sha256(line).hexdigest().encode() + b"\n":
-        raise JournalError(f"{where} is torn or damaged: its checksum does not fit. Run `estimator audit` on it.")
+        raise JournalError(f"{where} is torn or damaged: its checksum does not match. Run `estimator audit` on it.")
     try:
         return _parsed(json.loads(line), where)
     except (ValueError, KeyError, TypeError, RecursionError) as error:

@@ -158,8 +158,8 @@ def _identity(storage: Storage) -> str:
                 return ""
     # The identity is created before the journal, and was read once more after the journal was found.
     raise JournalError(
-        f"{storage.url} has a journal and no {IDENTITY}: a removal was interrupted, or a copy is not complete. "
-        "Remove the rest, or use another model_dir."
+        f"{storage.url} has a journal and no {IDENTITY}: a removal was interrupted, or a copy is incomplete. Remove "
+        "the rest, or use another model_dir."
     )
 
 

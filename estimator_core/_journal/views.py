@@ -90,7 +90,7 @@ def trim_event_files(root: Path, lineage: Lineage, *, before: int, ended: bool) 
     for path, size in counted.items():
         found = sizes[path] if path in sizes else _size_of(path)
         if found < size:
-            _log.error("%s has %d bytes; the journal counts %d: points of it are lost.", path, found, size)
+            _log.error("%s has %d bytes, but the journal counts %d: some points are lost.", path, found, size)
 
 
 def trim_leftovers(root: Path, lineage: Lineage) -> None:

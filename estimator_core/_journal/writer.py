@@ -199,7 +199,7 @@ def _made(storage: Storage, key: str, data: bytes) -> bool:
             storage.put_new(key, data)
         except OutcomeUnknownError as error:
             if attempt and time.monotonic() - began > _TRIED_SECS:
-                told = f"after {attempt + 1} attempts it is unknown whether {key} was written. The last answer: {error}"
+                told = f"after {attempt + 1} attempts it is unknown whether {key} was written. The last error: {error}"
                 raise StorageError(f"{storage.url}: {told}") from error
             time.sleep(min(0.05 * 2**attempt, 5.0))
         except ObjectExistsError:
@@ -230,7 +230,7 @@ def _require_unchanged(storage: Storage, lineage: Lineage) -> None:
     except ObjectMissingError:
         raise StorageGoneError(f"{storage.url} was removed or moved while the run used it: {key} is gone.") from None
     if digest_of(last) != lineage.head:
-        raise JournalError(f"{storage.url}: {key} is not what was written. Do not change the journal by hand.")
+        raise JournalError(f"{storage.url}: {key} differs from what was written. Do not change the journal by hand.")
 
 
 class PendingJournal:

@@ -63,7 +63,7 @@ class Decisions:
             PreemptedError: the platform requests a stop.
         """
         if self.requested:
-            raise PreemptedError(f"The evaluation was broken off after {run.step} batches.")
+            raise PreemptedError(f"The evaluation was interrupted after {run.step} batches.")
 
     def give_up(self, error: Exception) -> None:
         """Ends the run at once because of an error that no further step can fix."""
@@ -204,7 +204,7 @@ class SharedHooks(Decisions):
         if low[2] != high[2]:
             alone = [index for index, did in enumerate(gather(self._processes, "replaced", replaced)) if did]
             raise DifferingHooksError(
-                f"At step {run.step} hooks have replaced variables in processes {alone} alone, so the processes would "
+                f"At step {run.step} hooks have replaced variables only in processes {alone}, so the processes would "
                 "train different models. A hook that calls run.assign must do so in every process, not in "
                 "training_chief_hooks."
             )

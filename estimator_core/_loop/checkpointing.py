@@ -201,7 +201,7 @@ class Checkpointer(Hook):
         memory = self._ask("state")
         taken = sorted(name for name in _OWN if name in memory)
         if taken:
-            raise HookError(f"{self._described()}: state() uses the names {taken}, which are taken; use others.")
+            raise HookError(f"{self._described()}: state() uses the names {taken}, which are reserved; use others.")
         owed = {} if self.owed_step is None else {"owed_step": self.owed_step, "owed_between": self._owed_between}
         return {**memory, "policy": self._name(), "finished": self._ending is not None, **owed}
 

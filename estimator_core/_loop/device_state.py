@@ -178,7 +178,7 @@ class DeviceState:
             if path not in known:
                 raise HookError(f"There is no variable {path!r} to assign to. Variables: {sorted(known)}.")
             if value.shape != known[path].shape:
-                raise HookError(f"Variable {path!r} has shape {known[path].shape}, the value to assign {value.shape}.")
+                raise HookError(f"Variable {path!r} has shape {known[path].shape}, but the value has {value.shape}.")
             placed[path] = _like(known[path], value)
         self.state = _with(state, placed)
 

@@ -69,7 +69,7 @@ class Feed(Iterator[Any]):
         seconds = statistics.median(times[1:])
         if seconds > _SLOW_SECONDS:
             _log.info(
-                "Drawing a batch takes %.1f ms: a thread draws %d batches ahead (RunConfig.prefetch).",
+                "Drawing a batch takes %.1f ms, so a thread draws %d batches ahead (RunConfig.prefetch).",
                 seconds * 1e3,
                 _DEPTH,
             )

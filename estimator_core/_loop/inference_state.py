@@ -83,7 +83,7 @@ class InferenceStates:
             return self._of_checkpoint(newest, context, batch, lambda: self._read_newest(context))
         if live.trained_elsewhere:
             raise CheckpointNotFoundError(
-                f"Another thread trains this Estimator, and there is no checkpoint in {named} yet. Wait for the "
+                f"Another thread is training this Estimator, and there is no checkpoint in {named} yet. Wait for the "
                 "first one, or make this call in a hook of the training."
             )
         read_latest(model_dir, ())  # raises an error if all checkpoints are damaged

@@ -94,8 +94,8 @@ def _checked(
     for path, one in given.items():
         if path not in specs:
             raise VariableError(
-                f"{giver} returned a value for {path!r}, which is not a variable.{did_you_mean(path, specs)} There "
-                f"are: {', '.join(sorted(specs))}."
+                f"{giver} returned a value for {path!r}, which is not a variable.{did_you_mean(path, specs)} "
+                f"Variables: {', '.join(sorted(specs))}."
             )
         check_value(specs[path], one.value, "the value", f"that {giver} returned")
         value = np.asarray(one.value, specs[path].dtype)

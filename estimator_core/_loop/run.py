@@ -144,7 +144,7 @@ class LoopRun:
         """Declares, in `begin`, that `function(features, labels) -> (features, labels)` transforms every batch."""
         if self._drawn:
             raise HookError(
-                "transform_batches must be called in `begin`, by a hook given to the call: a batch has been drawn."
+                "transform_batches must be called in `begin`, by a hook of the call: a batch has already been drawn."
             )
         self._batch_functions.append(function)
 

@@ -163,7 +163,7 @@ def land(run: Run, state: TrainState, position: InputPosition | None) -> None:
         HookError: the state does not belong to this run, or it belongs to an earlier step.
     """
     if not isinstance(run, LoopRun) or run.step != run.first_step:
-        raise HookError("land is called in `after_create` of a training run, before its first step.")
+        raise HookError("land must be called in `after_create` of a training run, before its first step.")
     known, step = run.live.ready, int(np.asarray(state.clock)[0])
     if jax.tree.map(np.shape, state) != jax.tree.map(np.shape, known):
         raise HookError("The state to land with differs in its names or shapes from the state of the run.")

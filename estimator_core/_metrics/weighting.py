@@ -64,8 +64,8 @@ def _fitted_mask(mask: Array | None, shape: tuple[int, ...], metric: str) -> Arr
     if mask.shape[0] != shape[0]:
         raise ArgumentError(
             f"{metric}: this batch is padded to {mask.shape[0]} rows, but the values have shape {shape}, so the "
-            "padding cannot be left out. "
-            "Keep the batch as the leading axis of what a metric gets (reshape a flattened one)."
+            "padding cannot be left out. Keep the batch as the leading axis of every array that a metric receives "
+            "(reshape a flattened one)."
         )
     return (mask > 0).reshape((-1,) + (1,) * (len(shape) - 1))
 

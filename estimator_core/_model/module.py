@@ -69,7 +69,7 @@ def refuse_without_package(thing: object) -> None:
     for name in _absent_adapters(plugins):
         if name in parts:
             raise ArgumentTypeError(
-                f"ec.module knows no module of type {_type_name(thing)}: {plugins.explain('adapter', name)}"
+                f"ec.module cannot adapt a module of type {_type_name(thing)}: {plugins.explain('adapter', name)}"
             )
 
 
@@ -84,8 +84,8 @@ def unknown_module(made: object, factory: Factory | None, adapters: Sequence[str
     names = ", ".join(adapters) or "none"
     more = f" Adapters that are not installed: {', '.join(absent)} (pip install {packages})." if absent else ""
     return ArgumentTypeError(
-        f"ec.module knows no module of type {_type_name(made)} ({what}). There are adapters for: {names}.{more} Give a "
-        "module of one of these, a factory of one, or a function that takes its inputs; or install a plugin with an "
+        f"ec.module cannot adapt a module of type {_type_name(made)} ({what}). Installed adapters: {names}.{more} Give "
+        "a module of one of these, a factory of one, or a function that takes its inputs; or install a plugin with an "
         "adapter."
     )
 
@@ -156,9 +156,8 @@ def module(
         if reuse:
             return scope.modules[path]
         raise VariableError(
-            f"There is a module named {path!r} in this model_fn already. Keep what ec.module returned and call "
-            "that again, "
-            "pass reuse=True to get it here, or use another name."
+            f"This model_fn already has a module named {path!r}. Keep the object that ec.module returned and call it "
+            "again, pass reuse=True to get it here, or use another name."
         )
     scope.require_outermost(f"ec.module(name={name!r})", "make the module outside and call it inside")
     rule = trainable_rule(trainable)
@@ -238,11 +237,11 @@ def _adapter_of(thing: object, lookup: AdapterLookup) -> ModuleAdapter | None:
                 "one, or let the policy override an adapter."
             )
         (taken,), others = first.values(), [one.name for kind, one in found.items() if kind not in first]
-        _log.info("ec.module: the adapter %r takes %s, before %s", taken.name, type(thing).__qualname__, others)
+        _log.info("ec.module: the adapter %r handles %s instead of %s", taken.name, type(thing).__qualname__, others)
         return taken
     for adapter in found.values():
         if plain:
-            _log.info("ec.module: the adapter %r takes the function %r before the core's own", adapter.name, thing)
+            _log.info("ec.module: the adapter %r, not the core's, handles the function %r", adapter.name, thing)
         return adapter
     return None
 

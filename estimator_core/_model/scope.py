@@ -274,7 +274,7 @@ class _ApplyingScope(Scope):
 
     def step_key(self) -> jax.Array:
         if self._key is None:
-            raise VariableError(f"next_rng_key(): no random key is given in mode {self.mode!r}.")
+            raise VariableError(f"next_rng_key(): no random key is available in mode {self.mode!r}.")
         if not isinstance(self._key, jax.Array):
             self._key = self._key()
         return self._key

@@ -138,8 +138,8 @@ def _lay_over(delta: Delta, box: Box, out: np.ndarray) -> None:
     (top, bottom), inner = delta.place[0], slices(shared, box)[1:]
     if rows.size and not (top <= rows[0] and rows[-1] < bottom and (rows[1:] > rows[:-1]).all()):
         raise CheckpointCorruptError(
-            f"The checkpoint {delta.rows.packs.where} is damaged: the rows laid over {delta.place} are not its own. "
-            f"{USE_ANOTHER}"
+            f"The checkpoint {delta.rows.packs.where} is damaged: the changed rows at {delta.place} lie outside it or "
+            f"are out of order. {USE_ANOTHER}"
         )
     first, last = (int(at) for at in np.searchsorted(rows, shared[0]))
     if first < last:
@@ -212,7 +212,7 @@ def _read_run(run: Sequence[_Chunk]) -> None:
         if f"{zlib.crc32(part):08x}" != chunk.crc32:
             raise CheckpointCorruptError(
                 f"The checkpoint {packs.where} is damaged: {chunk.piece.item} {chunk.piece.path!r} at {chunk.box} in "
-                f"{chunk.pack} is not what was saved. {USE_ANOTHER}"
+                f"{chunk.pack} differs from what was saved. {USE_ANOTHER}"
             )
         if chunk.takers:
             elements = _elements(part, chunk)

@@ -136,13 +136,13 @@ def _pieces(entry: PackEntry, tail: bytes) -> Iterator[Piece]:
     magic, begin, length, crc = _FOOTER.unpack(tail[-FOOTER_BYTES:])
     body = tail[:-FOOTER_BYTES]
     if magic != _MAGIC or len(tail) != entry.index or begin != entry.bytes - len(tail) or length != len(body):
-        raise ValueError("its footer does not fit")
+        raise ValueError("its footer is wrong")
     if zlib.crc32(body) != crc:
-        raise ValueError("its checksum differs")
+        raise ValueError("its checksum does not match")
     lines = io.BytesIO(body)
     head = _line(lines)
     if head.keys() != {"pack", "pieces"} or head["pack"] != PACK_FORMAT:
-        raise ValueError("its first line is not of this format")
+        raise ValueError("its first line has another format")
     if not is_size(head["pieces"]) or head["pieces"] > MAX_PIECES:
         raise ValueError(f"it has {str(head['pieces'])[:40]} pieces; at most {MAX_PIECES} are accepted")
     at = 0
@@ -152,7 +152,7 @@ def _pieces(entry: PackEntry, tail: bytes) -> Iterator[Piece]:
             raise ValueError(f"{piece.item} {piece.path!r} is in the wrong place")
         counted = sum(1 for _ in itertools.islice(chunks(shape_of(piece.place), piece.itemsize), len(piece.crc32) + 1))
         if counted != len(piece.crc32):
-            raise ValueError(f"{piece.item} {piece.path!r} has {len(piece.crc32)} checksums")
+            raise ValueError(f"{piece.item} {piece.path!r} has the wrong number of checksums ({len(piece.crc32)})")
         at = piece.end
         yield piece
     if at != begin or lines.read(1):
@@ -171,17 +171,17 @@ def _line(lines: io.BytesIO) -> dict[str, Any]:
 
 def _piece(entry: dict[str, Any]) -> Piece:
     if entry.keys() != _KEYS:
-        raise ValueError(f"a piece has other fields: {sorted(entry)[:10]}")
+        raise ValueError(f"a piece has unexpected fields: {sorted(entry)[:10]}")
     item, path, dtype, shape, place = (entry[name] for name in ("item", "path", "dtype", "shape", "place"))
     if not all(isinstance(text, str) and len(text) <= MAX_NAME for text in (item, path, dtype)):
-        raise ValueError("a name is not a text, or too long")
+        raise ValueError("a name is not a string, or is too long")
     if not (isinstance(shape, list) and isinstance(place, list) and len(shape) == len(place) <= MAX_AXES):
         raise ValueError(f"{item} {path!r} has an impossible shape")
     for size, bounds in zip(shape, place, strict=True):
         if not (is_size(size) and isinstance(bounds, list) and len(bounds) == 2 and all(map(is_size, bounds))):
             raise ValueError(f"{item} {path!r} has an impossible shape")
         if not bounds[0] < bounds[1] <= size:
-            raise ValueError(f"{item} {path!r} has a place outside of it")
+            raise ValueError(f"{item} {path!r} has a place outside its shape")
     crcs = entry["crc32"]
     if not (is_size(entry["offset"]) and isinstance(crcs, list)):
         raise ValueError(f"{item} {path!r} has no offset or no checksums")

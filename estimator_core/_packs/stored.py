@@ -36,7 +36,7 @@ def stored_arrays(packs: Packs, expected: Expected) -> dict[str, dict[str, Store
             if not fits or (piece.item, piece.path, piece.place) in own:
                 continue
         elif not fits:
-            raise _damaged(packs, f"{name} holds {piece.item} {piece.path!r}, but the manifest differs")
+            raise _damaged(packs, f"{name} holds {piece.item} {piece.path!r}, but the manifest describes it otherwise")
         else:
             own.add((piece.item, piece.path, piece.place))
         parts.setdefault((piece.item, piece.path), []).append((name, piece))
@@ -57,12 +57,12 @@ def _deltas(packs: Packs, item: str, found: Mapping[str, Mapping[str, StoredArra
             path, place = parse_name(name)
             array, values = found[item][path], found[item + VALUES][name]
         except (ValueError, KeyError):
-            raise _damaged(packs, f"{name!r} is laid over nothing") from None
+            raise _damaged(packs, f"{name!r} does not belong to any array of the checkpoint") from None
         places = [piece.place for pack, piece in array.parts if is_base(pack)]
         if place not in places or values.dtype != array.dtype or rows.dtype != np.int64:
-            raise _damaged(packs, f"{name!r} is laid over nothing")
+            raise _damaged(packs, f"{name!r} does not belong to any array of the checkpoint")
         if values.shape != (*rows.shape, *shape_of(place)[1:]):
-            raise _damaged(packs, f"{name!r} has rows of another form")
+            raise _damaged(packs, f"{name!r} has rows of the wrong shape")
         deltas.setdefault(path, []).append(Delta(place=place, rows=rows, values=values))
     return deltas
 
@@ -72,7 +72,7 @@ def _stored(
 ) -> StoredArray:
     boxes: list[Box] = [piece.place for _, piece in parts]
     if not (tile(shape, boxes) if math.prod(shape) else not boxes):
-        raise _damaged(packs, f"the pieces of {item} {path!r} do not cover it once")
+        raise _damaged(packs, f"the pieces of {item} {path!r} do not cover the array exactly once")
     return StoredArray(packs=packs, item=item, path=path, shape=shape, dtype=dtype_named(dtype), parts=tuple(parts))
 
 

@@ -54,7 +54,7 @@ def capabilities_of(declared: Sequence[Any], implemented: Iterable[str], api: tu
     for name in declared:
         if name not in CAPABILITIES:
             near = get_close_matches(str(name), CAPABILITIES, n=1)
-            hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(CAPABILITIES)}"
+            hint = f"did you mean {near[0]!r}?" if near else f"capabilities are {', '.join(CAPABILITIES)}"
             raise PluginError(f"estimator_capabilities() returned {name!r}, which is not a capability; {hint}")
     needed = {specification: _NEEDED[specification] for specification in implemented if specification in _NEEDED}
     if api < _DECLARED_SINCE:
@@ -95,7 +95,7 @@ class View:
         if name in self._refused:
             raise PluginError(f"{self._who} may not use run.{name}: {self._why}")
         if self._shown is not None and name not in self._shown:
-            raise AttributeError(f"a run has no {name!r}: estimator_core.hooks.Run lists what there is")
+            raise AttributeError(f"a run has no {name!r}: estimator_core.hooks.Run lists its attributes")
         found = getattr(self._run, name)
         return copy.deepcopy(found) if name in self._copied else found
 
@@ -136,7 +136,7 @@ def without_batches(hook: Any, who: str) -> None:
         object.__setattr__(hook, "begin", guarded)
     except AttributeError as error:
         raise PluginError(
-            f"returned a hook with __slots__: it cannot be kept from changing batches; {_NO_BATCHES}"
+            f"returned a hook with __slots__, so it cannot be prevented from changing batches; {_NO_BATCHES}"
         ) from error
 
 

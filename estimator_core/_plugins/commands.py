@@ -57,14 +57,14 @@ class CommandTable:
         found = self._given_by(name)
         if not found and name in self._chosen:
             raise PluginLookupError(
-                f"{', '.join(self._any.policy.files)} overrides the command {name!r} by {self._chosen[name]!r}, which "
-                "no plugin in use has"
+                f"{', '.join(self._any.policy.files)} overrides the command {name!r} with {self._chosen[name]!r}, "
+                "which no plugin in use provides"
             )
         if len(found) == 1:
             return found[0][0]
         if found:
             advice = remedy(found[0][0].name, [record for _, record in found])
-            raise PluginLookupError(f"command {name!r} is given by several plugins; {advice}")
+            raise PluginLookupError(f"command {name!r} is provided by several plugins; {advice}")
         if distribution := known_distribution(COMMANDS, name):
             raise PluginLookupError(self._absence(name, distribution))
         close = get_close_matches(name, {*(row[0] for row in self.listed()), *others, *known_names(COMMANDS)}, n=3)

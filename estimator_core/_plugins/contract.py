@@ -68,7 +68,7 @@ def checked_hook_names(plugin: object, known: Sequence[str]) -> tuple[str, ...]:
             names.append(name)
         elif not marks.get("optionalhook"):
             close = get_close_matches(name, known, n=1)
-            hint = f"did you mean {close[0]}?" if close else f"there are {', '.join(known)}"
+            hint = f"did you mean {close[0]}?" if close else f"specifications are {', '.join(known)}"
             raise PluginError(f"there is no hook specification {name}; {hint}")
     return tuple(names)
 

@@ -46,7 +46,7 @@ def require_locked(file: str, present: Iterable[Mapping[str, str]]) -> None:
         raise PluginError(f"plugins are locked by {file}, which cannot be read ({error}); {cure}") from error
     found = list(present)
     lines = compare_versions(rows, found, what="the lock")
-    lines += [f"{_label(row)} has no file, so nothing proves its code" for row in found if not row["hash"]]
+    lines += [f"{_label(row)} has no files, so its code cannot be verified" for row in found if not row["hash"]]
     if lines:
         cure = f"Install the plugins that it names, or write it again with {_command(file)}."
         raise PluginError("\n  ".join([f"plugins are locked by {file}, and these differ:", *lines]) + f"\n{cure}")

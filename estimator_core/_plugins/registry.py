@@ -42,11 +42,11 @@ def remedy(name: str, plugins: Iterable[PluginRecord]) -> str:
         >>> remedy("cpu", [acme, replace(acme, distribution="other")])
         "ask for 'acme:cpu' or 'other:cpu'"
         >>> remedy("cpu", [acme, replace(acme, name="b")])
-        'one entry point of acme may declare it'
+        'only one entry point of acme may declare it'
     """
     owners = Counter(plugin.owner for plugin in plugins)
     if twice := [owner for owner, count in owners.items() if count > 1]:
-        return f"one entry point of {' and of '.join(twice)} may declare it"
+        return f"only one entry point of {' and of '.join(twice)} may declare it"
     return f"ask for {' or '.join(repr(f'{owner}:{name}') for owner in owners)}"
 
 
@@ -105,9 +105,9 @@ class Registry:
         names = dict.fromkeys(repr(one.qualified) for one in found)
         cure = f"Say which: {' or '.join(names)}; or block one of the plugins by name."
         if len(names) == 1:  # a name cannot distinguish the entry points of one package
-            cure = f"Entry points of one package: {', '.join(one.plugin.name for one in found)}. One may declare it."
+            cure = f"Entry points of one package declare it: {', '.join(one.plugin.name for one in found)}. Keep one."
         raise PluginLookupError(
-            f"{kind} {name!r} is given by {len(found)} plugins: {'; '.join(one.describe() for one in found)}. {cure}"
+            f"{kind} {name!r} is provided by {len(found)} plugins: {'; '.join(one.describe() for one in found)}. {cure}"
         )
 
     def require_replaceable(self, override: str, chosen: str) -> None:
@@ -146,7 +146,7 @@ class Registry:
             others = [one.plugin for one in owners if one.plugin is not plugin]
             if others and any(one.plugin is plugin for one in owners):
                 labels, advice = ", ".join(one.label for one in others), remedy(component.name, [plugin, *others])
-                lines.append(f"{component.kind} {component.name!r} is also given by {labels}; {advice}")
+                lines.append(f"{component.kind} {component.name!r} is also provided by {labels}; {advice}")
         return lines
 
     def _of(self, kind: str) -> dict[str, list[Registered]]:

@@ -62,7 +62,7 @@ def check_ranges(ranges: Sequence[tuple[int, int]]) -> None:
     """
     for begin, end in ranges:
         if not 0 <= begin <= end:
-            raise ArgumentError(f"({begin}, {end}) is not a range of bytes: its begin is from 0 to its end.")
+            raise ArgumentError(f"({begin}, {end}) is not a range of bytes: 0 <= begin <= end must hold.")
 
 
 @functools.lru_cache(maxsize=1024)

@@ -105,7 +105,7 @@ class LocalStorage:
         with self._explained(key), self._draft(key, chunks) as (draft, path):
             written = draft.stat().st_size
             if written != size:
-                raise StorageError(f"{self.url}: {key} should have {size} bytes; {written} were handed over.")
+                raise StorageError(f"{self.url}: {key} should have {size} bytes, but {written} were supplied.")
             os.replace(draft, path)
             sync_directory(path.parent)
 
@@ -169,7 +169,7 @@ class LocalStorage:
         for part in check_key(key).split("/"):
             path = os.path.join(path, part)
             if os.path.islink(path):
-                raise StorageError(f"{self.url}: {key} is a link or below one; no link below the root is followed.")
+                raise StorageError(f"{self.url}: {key} is a link or below one; links below the root are refused.")
         return Path(path)
 
     @contextlib.contextmanager
@@ -188,7 +188,7 @@ class LocalStorage:
 
     def _require_root(self) -> None:
         if not self._root.is_dir():
-            raise StorageGoneError(f"{self.url} is not there: the directory was removed, renamed or unmounted.")
+            raise StorageGoneError(f"{self.url} does not exist: the directory was removed, renamed or unmounted.")
 
     def _part(self, descriptor: int, key: str, begin: int, end: int) -> Data:
         size = end - begin

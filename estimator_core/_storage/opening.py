@@ -114,12 +114,12 @@ def _served(scheme: str, plugins: Plugins | None) -> tuple[str, Plugins]:
         names = found.names("storage")
         if several := [one for one in names if one.endswith(f":{name}")]:
             raise ArgumentError(
-                f"several packages bring storage for {scheme}://: {', '.join(several)}. Block all but one by name, or "
-                f"let the policy choose: storage.{name} = {several[0].partition(':')[0]!r}."
+                f"several packages provide storage for {scheme}://: {', '.join(several)}. Block all but one by name, "
+                f"or let the policy choose: storage.{name} = {several[0].partition(':')[0]!r}."
             ) from error
         from estimator_core._plugins.explain import explain_source
 
         others = ", ".join(f"{one}://" for one in ("file", *names)) + ". For a directory, give its absolute path."
-        told = f"no installed package brings storage for {scheme}://. There are {others}"
+        told = f"no installed package provides storage for {scheme}://. Known schemes: {others}"
         raise ArgumentError("\n  ".join([told, *explain_source("storage", name, found.records())])) from error
     return name, found

@@ -53,7 +53,7 @@ def read_eval_records(eval_dir: str | os.PathLike[str], *, with_checkpoint: bool
     if is_url(where):
         raise ArgumentError(
             f"eval_dir is {where!r}, but results are read from a directory of this machine. An Estimator of this "
-            "model_dir brings them: read_eval_metrics(estimator.eval_dir())."
+            "model_dir copies them here: read_eval_metrics(estimator.eval_dir())."
         )
     path = Path(where) / FILE_NAME
     try:

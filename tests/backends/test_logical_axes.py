@@ -49,7 +49,7 @@ def test_each_axis_of_the_mesh_splits_one_axis_that_divides(shape, axes, sizes, 
 
 
 def test_a_wrong_number_of_names_is_refused():
-    with pytest.raises(ArgumentError, match=r"shape \(8, 2\) needs 2 names of axes, given: \('batch',\)"):
+    with pytest.raises(ArgumentError, match=r"shape \(8, 2\) needs 2 axis names, given: \('batch',\)"):
         ec.with_logical_constraint(jnp.zeros((8, 2)), ("batch",))
 
 

@@ -28,14 +28,14 @@ def test_rules_decide_by_the_whole_name_and_the_first_wins():
 def test_what_does_not_divide_stays_whole_and_is_noted():
     found, notes = split(variable(), (".*", ("data", "data2")), data=4, data2=2)
     assert found == (None, "data2")
-    assert notes == ["dense/kernel is not split over data: 6 does not divide by 4."]
+    assert notes == ["dense/kernel is not split over data: 6 is not divisible by 4."]
 
 
 def test_annotations_hold_where_no_rule_matches_and_lacking_axes_are_dropped():
     annotated = variable(sharding=("model", "data"))
     assert split(annotated, ("other", ("data",)), data=2) == (
         (None, "data"),
-        ["The mesh has no axis 'model': what asks for it is not split over it."],
+        ["The mesh has no axis 'model', so no array is split over it."],
     )
     assert split(annotated, (".*", ("data",)), data=2) == (("data",), [])
 

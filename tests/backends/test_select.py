@@ -47,5 +47,5 @@ def test_a_backend_that_is_not_there_is_refused_with_its_reason():
 
 
 def test_two_equal_backends_are_refused():
-    with pytest.raises(BackendUnavailableError, match=r"\['gpu', 'tpu'\] are equally good here"):
+    with pytest.raises(BackendUnavailableError, match=r"\['gpu', 'tpu'\] have the same priority here"):
         choose("auto", cpu=0, gpu=10, tpu=10)

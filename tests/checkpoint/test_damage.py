@@ -72,7 +72,7 @@ def test_an_altered_value_of_a_large_array_is_noticed(tmp_path, caplog):
             )
     (data,) = [file for file in files_of(tmp_path / "checkpoints" / "2") if file.stat().st_size >= values.nbytes]
     flip(data, data.read_bytes().index((values + 2)[1000:1100].tobytes()))
-    with pytest.raises(CheckpointCorruptError, match="variables 'big' is not what was saved"):
+    with pytest.raises(CheckpointCorruptError, match="variables 'big' differs from what was saved"):
         read_checkpoint(tmp_path)
     np.testing.assert_array_equal(read_latest(tmp_path).items.variables["big"], values + 1)
 
@@ -132,7 +132,7 @@ def test_large_json_is_checked_as_a_whole(tmp_path):
         store.save(1, CheckpointItems(clock=np.array([1, 0, 0, 0], np.uint32), variables={}, input=position))
     assert read_checkpoint(tmp_path).input == position
     flip(tmp_path / "checkpoints" / "1" / "input.json", 1_000_000)
-    with pytest.raises(CheckpointCorruptError, match=r"input\.json is not what was saved"):
+    with pytest.raises(CheckpointCorruptError, match=r"input\.json differs from what was saved"):
         read_checkpoint(tmp_path)
 
 

@@ -67,7 +67,7 @@ def test_a_full_disk_is_named_and_costs_one_checkpoint(
         assert f"could not be written to {saved / 'checkpoints'} " in text
         assert "No space left on device" in text
         assert "It needs 0.0 MB, " in text
-        assert "are free. Checkpoints already there are untouched. Free some space" in text
+        assert "are free. Existing checkpoints are untouched. Free some space" in text
         assert sorted(path.name for path in (saved / "checkpoints").iterdir()) == ["1", "2"]
         assert_same(read_checkpoint(saved), small_items(2))
         store.save(4, small_items(4))  # space is back
@@ -126,7 +126,7 @@ def test_a_failure_that_passes_costs_nothing(saved, small_items, assert_same, mo
     with CheckpointStore(saved) as store:
         store.save(3, small_items(3))
     assert_same(read_checkpoint(saved), small_items(3))
-    assert "it is tried once more" in caplog.text
+    assert "the write is retried once" in caplog.text
 
 
 def test_too_little_space_is_refused_before_anything_is_written(saved, small_items, monkeypatch, no_pause):

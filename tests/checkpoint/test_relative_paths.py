@@ -48,7 +48,7 @@ def test_the_home_directory_is_found_by_all_that_read_a_run(tmp_path, monkeypatc
     assert main(["checkpoints", "~/run"]) == 0
     assert place in capsys.readouterr().out.replace("~", str(tmp_path))
     assert main(["audit", "~/run"]) == 1  # the store of this test keeps no journal
-    assert "is not there: the directory" not in capsys.readouterr().err
+    assert "does not exist: the directory" not in capsys.readouterr().err
     assert os.listdir(tmp_path / "elsewhere") == []
 
 

@@ -117,7 +117,7 @@ def test_a_directory_of_exports_is_told_as_such(model_dir, tmp_path):
         (exports / name).mkdir(parents=True)
         (exports / name / "manifest.json").write_text('{"format": "stablehlo"}')
     with pytest.raises(
-        CheckpointNotFoundError, match=r"a directory of exports \(2\)\. Name one .* newest, .*10, or the model"
+        CheckpointNotFoundError, match=r"a directory of 2 exports\. Name one .* newest, .*10, or the model"
     ):
         load_variables(exports)
     checkpoints = (model_dir / "checkpoints").rename(tmp_path / "kept")

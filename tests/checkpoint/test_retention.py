@@ -117,7 +117,7 @@ def test_a_checkpoint_that_cannot_be_deleted_is_tried_again(tmp_path, small_item
             patch.setattr("estimator_core._checkpoint.read.rename_unless_read", _refuse)
             store.save(2, small_items(2)).wait()
         assert steps(tmp_path) == [1, 2]
-        assert "could not be deleted (not now); it is tried again" in caplog.text
+        assert "could not be deleted (not now); the next save tries again" in caplog.text
         store.save(3, small_items(3)).wait()
     assert steps(tmp_path) == [3]
 

@@ -206,7 +206,7 @@ def test_the_error_of_the_loop_is_not_hidden_by_that_of_the_last_save(tmp_path, 
     ("items", "error", "words"),
     [
         ({"clock": clock(4)}, CheckpointError, "Step 1 cannot be saved: the clock of the state is at step 4"),
-        ({"clock": np.zeros(4)}, CheckpointError, r"clock of a checkpoint is uint32\[4\], not float64\[4\]"),
+        ({"clock": np.zeros(4)}, CheckpointError, r"clock of a checkpoint must be uint32\[4\], not float64\[4\]"),
         ({"variables": {"names": np.array(["a"])}}, CheckpointError, "variables 'names' is ndarray of dtype <U1"),
         ({"variables": {"thing": object()}}, CheckpointError, "variables 'thing' is object of dtype object"),
         ({"input": {1, 2}}, CheckpointError, "`input` of a checkpoint must be JSON"),

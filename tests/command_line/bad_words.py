@@ -142,7 +142,7 @@ CASES: tuple[tuple[str, str], ...] = (
     ("exports", "required: DIRECTORY"),
     ("exports {dir}/empty", "holds no export"),
     ("exports {dir}/absent", "holds no export"),
-    ("exports ftp://host/x", "no installed package brings storage for ftp://"),
+    ("exports ftp://host/x", "no installed package provides storage for ftp://"),
     ("exports {dir}/empty --jsn", "did you mean --json?"),
     ("predict {dir}/empty", "required: --input, --output"),
     ("predict {dir}/empty --input {dir}/data.csv --output {dir}/o.txt", "must end in"),
@@ -159,7 +159,7 @@ CASES: tuple[tuple[str, str], ...] = (
     ("serve {dir}/empty", "holds no export"),
     ("serve {dir}/empty --port http", "invalid int value: 'http'"),
     ("serve {dir}/empty --tls-certificate x", "did you mean --tls-cert"),
-    ("serve ftp://host/x", "no installed package brings storage for ftp://"),
+    ("serve ftp://host/x", "no installed package provides storage for ftp://"),
     # inputs
     ("inputs", "required"),
     ("inputs inpsect {dir}/data.csv", "did you mean inspect?"),

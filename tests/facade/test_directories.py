@@ -32,10 +32,13 @@ def test_a_url_without_its_package_is_refused_and_no_folder_appears(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     plugins, scheme = ec.Plugins(autoload=False, environ={}), url.partition("://")[0]
-    absent = f"no installed package brings storage for {scheme}://"
+    absent = f"no installed package provides storage for {scheme}://"
     with pytest.raises(ArgumentError, match=absent) as refused:
         ec.Estimator(model_fn, url, plugins=plugins)
-    assert str(refused.value).split("\n")[0] == f"{absent}. There are file://. For a directory, give its absolute path."
+    assert (
+        str(refused.value).split("\n")[0]
+        == f"{absent}. Known schemes: file://. For a directory, give its absolute path."
+    )
     assert str(refused.value).count(f"{scheme}:") == 1
     assert f"no storage {scheme!r}" not in str(refused.value)
     with pytest.raises(ArgumentError, match=absent):

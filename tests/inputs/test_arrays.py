@@ -169,7 +169,7 @@ A = np.arange(3)
         ((A,), {"shuffle": True, "seed": -1}, "seed must be an integer of at least 0"),
         ((A,), {"shuffle": True, "seed": 1.5}, "seed must be an integer of at least 0"),
         ((A,), {"shuffle": True, "ragged": "drop"}, 'ragged must be "exact"'),
-        ((lambda: A, A), {"shuffle": True}, r"y must be None where x is a function"),
+        ((lambda: A, A), {"shuffle": True}, r"y must be None if x is a function"),
     ],
 )
 def test_arguments_that_cannot_be_used_are_refused_at_once(arguments, options, message):
@@ -297,7 +297,7 @@ def rows_of_unmasked(array):
 
 
 def test_two_arrays_of_one_name_are_refused():
-    with pytest.raises(ArgumentError, match=r"x has two arrays of one name: \['1', '1'\]"):
+    with pytest.raises(ArgumentError, match=r"x has two arrays with the same name: \['1', '1'\]"):
         numpy_input_fn({1: np.arange(2), "1": np.arange(2)}, shuffle=False)
 
 

@@ -100,9 +100,7 @@ def test_replay_can_be_switched_off():
     ids(source, 3)
     resumed = open_input(input_fn, mode="train", position=source.position)
     assert ids(resumed) == list(range(6))
-    assert resumed.restored == (
-        "Input starts again: it has no position and replay is switched off; 6 examples come again."
-    )
+    assert resumed.restored == ("Input starts again: it has no position and replay is switched off; 6 examples repeat.")
 
 
 @pytest.mark.parametrize("at", [12, 20])

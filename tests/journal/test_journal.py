@@ -233,7 +233,7 @@ def test_a_store_that_never_answers_is_asked_for_two_minutes(tmp_path, monkeypat
     )
     monkeypatch.setattr(writer, "time", slept)
     storage = NeverAnswers(tmp_path)
-    with pytest.raises(StorageError, match=r"whether identity was written\. The last answer: no answer"):
+    with pytest.raises(StorageError, match=r"whether identity was written\. The last error: no answer"):
         take_over(storage, "one", newest)
     assert storage.calls == attempts
 
@@ -265,7 +265,7 @@ def test_a_damaged_record_is_refused(storage, tmp_path, damage):
     path.write_bytes(damage(path.read_bytes()))
     with pytest.raises(JournalError, match="0000000001 is torn or damaged"):
         read_lineage(storage)
-    with pytest.raises(JournalError, match="is not what was written"):
+    with pytest.raises(JournalError, match="differs from what was written"):
         journal.publish(saved(6))
 
 
@@ -369,7 +369,7 @@ def test_an_audit_names_the_record_that_is_wrong(storage, tmp_path):
     journal.publish(saved(6, "checkpoints/5"))
     (again,) = audit(tmp_path).findings
     assert (again.kind, tmp_path / again.path) == ("journal", record(tmp_path, 2))
-    assert again.text == "names checkpoints/5, which an earlier record has named"
+    assert again.text == "names checkpoints/5, which an earlier record already names"
     record(tmp_path, 1).write_bytes(b"{}\n")
     (torn,) = audit(tmp_path).findings
     assert (torn.kind, tmp_path / torn.path) == ("journal", record(tmp_path, 1))

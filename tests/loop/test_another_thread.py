@@ -118,7 +118,9 @@ def test_what_is_not_saved_yet_is_not_read(make_estimator: Any, train_input: Any
     ]
     with Training(estimator, train_input, pause):
         for call in calls:
-            with pytest.raises(CheckpointNotFoundError, match=r"Another thread trains this Estimator, and there is no"):
+            with pytest.raises(
+                CheckpointNotFoundError, match=r"Another thread is training this Estimator, and there is no"
+            ):
                 call()
 
 

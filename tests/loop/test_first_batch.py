@@ -110,5 +110,5 @@ def test_a_hook_of_the_spec_comes_too_late_to_change_batches(make_estimator: Any
         return dataclasses.replace(inner(features, labels, mode, config), training_hooks=[AddOne()])
 
     estimator = ec.Estimator(model_fn, config=make_estimator().config)
-    with pytest.raises(HookError, match="transform_batches must be called in `begin`, by a hook given to the call"):
+    with pytest.raises(HookError, match="transform_batches must be called in `begin`, by a hook of the call"):
         estimator.train(train_input, steps=2)

@@ -142,7 +142,7 @@ def test_a_source_has_the_random_key_of_each_path() -> None:
     ("returned", "message"),
     [
         (None, "returned NoneType"),
-        ({"bb": np.zeros(2)}, "'bb', which is not a variable. Did you mean 'b'. There are: a, b, c"),
+        ({"bb": np.zeros(2)}, "'bb', which is not a variable. Did you mean 'b'. Variables: a, b, c"),
         ({"b": np.zeros(3)}, r"Shape of variable 'b' \(\[2\]\).*the value \(\[3\]\) that Scaffold"),
         ({"b": np.zeros(2, np.int32)}, "numbers of another kind are not converted"),
     ],

@@ -46,7 +46,7 @@ def test_a_part_that_has_ended_stays_ended_while_another_one_has_rows() -> None:
     assert topics == ["feed-ended"]
     assert not source.ended  # the input has not ended
     assert source.restored == (
-        "Input continues after 6 examples: the part of this process has ended, and another one has not."
+        "Input continues after 6 examples: the part of this process has ended, but that of another process has not."
     )
 
 

@@ -73,8 +73,8 @@ def test_an_adapter_from_elsewhere(runner, batch, given):
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        (3, r"knows no module of type builtins\.int \(given\).*equinox, keras, linen, nnx"),
-        (None, r"knows no module of type builtins\.NoneType"),
+        (3, r"cannot adapt a module of type builtins\.int \(given\).*equinox, keras, linen, nnx"),
+        (None, r"cannot adapt a module of type builtins\.NoneType"),
         (lambda: 3, r"made by the factory .*lambda"),
         (lambda rngs, key: 3, "takes both rngs and key"),
         (lambda *args: 3, r"lambda key: f\(key=key\)"),
@@ -106,7 +106,7 @@ def test_outside_of_model_fn():
 
 
 def test_writing_back_into_something_unknown():
-    with pytest.raises(ArgumentTypeError, match="knows no module"):
+    with pytest.raises(ArgumentTypeError, match="cannot adapt a module"):
         write_back(3, {}, name="net")
 
 

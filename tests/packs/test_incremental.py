@@ -150,7 +150,7 @@ def test_a_damaged_base_is_found(tmp_path: Path) -> None:
     data = bytearray(base.read_bytes())
     data[200] ^= 1
     base.write_bytes(data)
-    with pytest.raises(CheckpointCorruptError, match=r"'table' at .* in base-0\.pack is not what was saved"):
+    with pytest.raises(CheckpointCorruptError, match=r"'table' at .* in base-0\.pack differs from what was saved"):
         read_checkpoint(tmp_path / "checkpoints" / "1")
 
 

@@ -125,7 +125,7 @@ def test_damage_in_the_share_of_one_makes_all_take_the_one_before(
     (directory / name).write_bytes(data)
     found: list[Restored] = in_all(lambda processes: read_latest(saved, set_aside=True, processes=processes))
     assert [one.step for one in found] == [1] * COUNT
-    assert "variables 'v3' at ((0, 5), (0, 4)) in arrays-0.pack is not what was saved" in caplog.text
+    assert "variables 'v3' at ((0, 5), (0, 4)) in arrays-0.pack differs from what was saved" in caplog.text
     assert sorted(path.name for path in directory.parent.iterdir()) == ["1", "damaged-2"]
 
 

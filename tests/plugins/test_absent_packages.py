@@ -57,7 +57,7 @@ def bring_in(given, plugins):
 def test_a_module_of_a_library_without_its_adapter(alone, given, library):
     with pytest.raises(ArgumentTypeError, match=f"there is no adapter '{library}'") as caught:
         bring_in(given, alone)
-    assert str(caught.value).startswith("ec.module knows no module of type ")
+    assert str(caught.value).startswith("ec.module cannot adapt a module of type ")
     assert "It comes with estimator-modules, which is not installed: pip install estimator-modules" in str(caught.value)
 
 

@@ -108,7 +108,7 @@ def test_an_adapter_that_declares_priority_takes_it_with_a_word(site, estimator,
     lines = lines_of(caplog, lambda batches: trained.train(batches, steps=1))
     assert trained.get_variable_names() == ["net/w"]
     assert any("chosen before built-ins where nobody chooses: acme 1.0" in line for line in lines)
-    assert any("the adapter 'everything' takes the function" in line for line in lines)
+    assert any("the adapter 'everything', not the core's, handles the function" in line for line in lines)
 
 
 def test_an_observer_cannot_transform_batches_in_estimator_run_start(site, estimator, caplog):
@@ -147,7 +147,7 @@ def estimator_run_start(run):
     try:
         run.results["loss"] = 0.0
     except AttributeError as error:
-        assert "estimator_core.hooks.Run lists what there is" in str(error)
+        assert "estimator_core.hooks.Run lists its attributes" in str(error)
     else:
         raise AssertionError("an observer reached what no contract has")
 """
@@ -316,7 +316,7 @@ def test_one_that_declares_priority_is_taken_with_a_word(site, caplog):
     with caplog.at_level(logging.INFO, "estimator_core"):
         taken = select_backend("auto", lambda name: plugins.get("backend", name), plugins.automatic("backend"))
     assert taken.name == "acme"
-    assert "backend 'acme' is taken, before cpu: RunConfig(backend=...) chooses another" in caplog.text
+    assert "backend 'acme' is preferred to cpu: RunConfig(backend=...) chooses another" in caplog.text
 
 
 SCALE = """
@@ -373,7 +373,7 @@ def test_of_two_that_take_a_module_the_one_that_declares_priority_has_it_with_a_
     trained = ec.Estimator(scaled, str(tmp_path / "model"), plugins=site.plugins())
     lines = lines_of(caplog, lambda batches: trained.train(batches, steps=1))
     assert trained.get_variable_names() == ["net/taken"]
-    assert "ec.module: the adapter 'Aaa' takes Scale, before ['Own']" in lines
+    assert "ec.module: the adapter 'Aaa' handles Scale instead of ['Own']" in lines
 
 
 FORMAT = """

@@ -32,9 +32,9 @@ def test_two_entry_points_of_one_package_with_one_name(site):
     for name in ("quantile", "acme:quantile"):
         with pytest.raises(PluginLookupError) as caught:
             site.plugins().get("head", name)
-        assert str(caught.value).endswith(". Entry points of one package: acme, again. One may declare it.")
+        assert str(caught.value).endswith(". Entry points of one package declare it: acme, again. Keep one.")
     for record in site.plugins().records():  # the note said to ask for 'acme:quantile', which is refused
-        shared = "head 'quantile' is also given by acme 1.0; one entry point of acme may declare it"
+        shared = "head 'quantile' is also provided by acme 1.0; only one entry point of acme may declare it"
         assert (shared in record.notes) == (record.distribution == "acme")
 
 
@@ -45,7 +45,7 @@ def test_a_plugin_cannot_knock_out_or_replace_a_built_in(site):
         plugins.find("backend", "cpu")
     assert plugins.find("backend", "estimator-core:cpu").plugin.name == "core"
     (note,) = next(record.notes for record in plugins.records() if record.name == "acme")
-    assert note == "backend 'cpu' is also given by estimator-core 0.1.0; ask for 'acme:cpu' or 'estimator-core:cpu'"
+    assert note == "backend 'cpu' is also provided by estimator-core 0.1.0; ask for 'acme:cpu' or 'estimator-core:cpu'"
 
 
 def test_one_name_in_two_kinds_is_no_collision(site):

@@ -67,5 +67,5 @@ def test_ec_module_finds_the_adapters_of_the_injected_plugins(site, tmp_path):
 def test_without_them_the_module_is_unknown(site, tmp_path, monkeypatch):
     monkeypatch.setenv("ESTIMATOR_PLUGINS_BLOCK", "scales")
     _, estimator = make(site, False, tmp_path / "model")
-    with pytest.raises(ArgumentTypeError, match=r"ec\.module knows no module of type scales\.Scale"):
+    with pytest.raises(ArgumentTypeError, match=r"ec\.module cannot adapt a module of type scales\.Scale"):
         estimator.train(batches, steps=1)

@@ -193,7 +193,9 @@ def test_code_without_a_file_cannot_be_locked(site, tmp_path):
     unwritten = type("Unwritten", (), {"ESTIMATOR_PLUGIN_API": (1, 0), "__module__": "nowhere"})()
     plugins = site.plugins(extra=[unwritten])
     lock = write(tmp_path / "lock", plugins.versions())
-    with pytest.raises(PluginError, match="the plugin Unwritten given in code has no file, so nothing proves its code"):
+    with pytest.raises(
+        PluginError, match="the plugin Unwritten given in code has no files, so its code cannot be verified"
+    ):
         site.plugins(lock=lock, extra=[unwritten]).records()
 
 

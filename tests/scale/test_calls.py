@@ -87,7 +87,7 @@ def test_a_process_that_shows_no_progress_does_as_the_others(tmp_path: Path) -> 
     ("what", "message"),
     [
         ("steps", r"process 0: hook Steps from .* at step 2; process 1: hook Steps from .* at step 3"),
-        ("assigns", r"At step 3 hooks have replaced variables in processes \[0\] alone"),
+        ("assigns", r"At step 3 hooks have replaced variables only in processes \[0\]"),
     ],
 )
 def test_hooks_that_differ_between_processes_are_named_in_both(tmp_path: Path, what: str, message: str) -> None:

@@ -350,11 +350,11 @@ def test_a_store_that_is_gone_is_left_to_the_run(
     """
 
     def gone(estimator: ec.Estimator) -> Any:
-        raise StorageGoneError("s3://bucket/run: the bucket or container is not there.")
+        raise StorageGoneError("s3://bucket/run: the bucket or container does not exist.")
 
     monkeypatch.setattr("estimator_experiment.rehearsal.rehearsal", gone)
     with caplog.at_level("INFO", "estimator_core"):
         assert estimator_rehearse(estimator, ec.TrainSpec(rows()), [], {"rehearse": True}) == []
     assert "Inputs, modes and exports are not tried before step 1: s3://bucket/run: the bucket" in caplog.text
-    with pytest.raises(StorageGoneError, match="the bucket or container is not there"):
+    with pytest.raises(StorageGoneError, match="the bucket or container does not exist"):
         find_faults(estimator, ec.TrainSpec(rows()), [])

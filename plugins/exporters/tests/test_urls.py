@@ -73,7 +73,7 @@ def test_exports_at_a_url_are_listed_and_shown(store, capsys):
 @pytest.mark.parametrize("command", ["exports", "serve"])
 def test_a_scheme_that_nobody_serves_is_refused(command, capsys):
     assert main([command, "ftp://host/exports"]) == 2
-    assert "no installed package brings storage for ftp://" in capsys.readouterr().err
+    assert "no installed package provides storage for ftp://" in capsys.readouterr().err
 
 
 @needs_estimator_storage

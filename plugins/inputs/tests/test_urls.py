@@ -28,8 +28,8 @@ def test_files_at_a_url_are_read(tmp_path: Path, kind: str) -> None:
         ("https://example.org/rows.csv", "files are not read from https://. Download the file"),
         ("HTTP://example.org/rows.csv", "files are not read from http://. Download the file"),
         ("hf://datasets/iris/rows.csv", "Use datasets .pip install datasets.: load_dataset"),
-        ("nowhere://bucket/rows-*.csv", "no installed package brings storage for nowhere://"),
-        (Path("nowhere://bucket/rows.csv"), "no installed package brings storage for nowhere://"),
+        ("nowhere://bucket/rows-*.csv", "no installed package provides storage for nowhere://"),
+        (Path("nowhere://bucket/rows.csv"), "no installed package provides storage for nowhere://"),
     ],
 )
 def test_other_urls_are_refused_by_name(url: str | Path, message: str) -> None:

@@ -44,8 +44,6 @@ class Layer(keras.Layer):
     ],
 )
 def test_the_package_is_named(runner, batch, given, adapter):
-    message = (
-        f"knows no module of type .* there is no adapter '{adapter}'(.|\n)*estimator-modules .* provides it, but is"
-    )
+    message = f"cannot adapt a module .* there is no adapter '{adapter}'(.|\n)*estimator-modules .* provides it, but is"
     with using_plugins(Plugins(autoload=False, environ={})), pytest.raises(ArgumentTypeError, match=message):
         runner(lambda x: ec.module(given, name="net")(x)).discover(batch)

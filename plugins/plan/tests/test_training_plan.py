@@ -138,7 +138,7 @@ assert "all-gather" in kinds(split), kinds(split)
 assert split.flops == whole.flops == two.flops
 assert whole.times.compute * 4 == two.times.compute
 assert whole.times.network > 0 and whole.times.links == 0 and two.times.network is None
-assert any("does not divide by 8" in note for note in odd.notes), odd.notes
+assert any("is not divisible by 8" in note for note in odd.notes), odd.notes
 assert odd.times.compute > 7 * whole.times.compute
 print("checked")
 """

@@ -71,7 +71,7 @@ def test_an_empty_allow_list_allows_nothing(site, policy):
 def test_an_override_gives_a_component_by_its_plain_name(site, policy):
     install(site, "acme-heads")
     install(site, "other-heads")
-    with pytest.raises(PluginLookupError, match="is given by 2 plugins"):
+    with pytest.raises(PluginLookupError, match="is provided by 2 plugins"):
         Plugins(only=["acme-heads", "other-heads"], environ={}).find("head", "binary_class")
     policy('[plugins.overrides]\nhead.binary_class = "acme-heads"\n')
     plugins = Plugins(only=["acme-heads", "other-heads"], environ={})
@@ -155,7 +155,7 @@ def test_an_override_gives_a_command(site, policy):
     install(site, "acme-heads", more=COMMANDS.format(package="acme_heads") + KIND)
     install(site, "other-heads", more=COMMANDS.format(package="other_heads"))
     both = {"only": ["acme-heads", "other-heads"], "environ": {}}
-    with pytest.raises(PluginLookupError, match="given by several plugins"):
+    with pytest.raises(PluginLookupError, match="provided by several plugins"):
         Plugins(**both).commands().find("score-all")
     policy('[plugins.overrides]\ncommand.score_all = "other-heads"\n')
     table = Plugins(**both).commands()
@@ -165,7 +165,7 @@ def test_an_override_gives_a_command(site, policy):
     policy('[plugins.overrides]\ncommand.score_all = "gone-heads"\n')
     table = Plugins(**both).commands()
     assert table.listed() == []
-    with pytest.raises(PluginLookupError, match="overrides the command 'score-all' by 'gone-heads:score-all'"):
+    with pytest.raises(PluginLookupError, match="overrides the command 'score-all' with 'gone-heads:score-all'"):
         table.find("score-all")
 
 

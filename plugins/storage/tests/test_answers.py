@@ -111,7 +111,7 @@ DENIED = "User: arn:aws:iam::1:user/u is not authorized to perform: s3:PutObject
         ("delete", (403, "AccessDenied", ""), StorageDeniedError, "may not be deleted .* need s3:DeleteObject"),
         ("put", (403, "InvalidAccessKeyId", ""), StorageDeniedError, "does not accept the credentials"),
         ("put_new", (400, "ExpiredToken", ""), StorageDeniedError, "does not accept the credentials"),
-        ("put_new", (404, "NoSuchBucket", ""), StorageGoneError, "the bucket or container is not there"),
+        ("put_new", (404, "NoSuchBucket", ""), StorageGoneError, "the bucket or container does not exist"),
         ("get", (404, "NoSuchKey", ""), ObjectMissingError, "there: there is no such object"),
         ("put", (507, "InsufficientStorage", ""), StorageFullError, "no room left"),
         ("put_new", (403, "QuotaExceeded", ""), StorageFullError, "no room left"),

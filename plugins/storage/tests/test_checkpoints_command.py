@@ -49,7 +49,7 @@ def test_a_manifest_that_is_gone_or_another_one_is_named(trained: str, capsys: A
     kept = held.read_bytes()
     held.write_bytes(kept + b" ")
     assert main(["checkpoints", trained]) == 1
-    assert "is not what was recorded" in capsys.readouterr().err
+    assert "differs from what was recorded" in capsys.readouterr().err
     held.unlink()
     assert main(["checkpoints", trained]) == 1
     assert "manifest.json" in capsys.readouterr().err

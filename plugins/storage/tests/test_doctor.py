@@ -138,10 +138,10 @@ def test_the_command_finds_a_server_that_ignores_conditions(s3, capsys, monkeypa
 
 def test_the_command_names_a_missing_bucket_and_an_unknown_scheme(s3, capsys):
     assert main(["storage", "doctor", "s3://no-such-bucket/run"]) == 1
-    assert "the bucket or container is not there (404 NoSuchBucket" in capsys.readouterr().out
+    assert "the bucket or container does not exist (404 NoSuchBucket" in capsys.readouterr().out
     assert main(["storage", "doctor", "ftp://me:secret@host/run"]) == 2
     printed = capsys.readouterr()
-    assert "There are file://, abfs://, abfss://, az://, gs://, s3://." in printed.err
+    assert "Known schemes: file://, abfs://, abfss://, az://, gs://, s3://." in printed.err
     assert printed.out == ""
     assert "secret" not in printed.err
 

@@ -170,7 +170,7 @@ def test_a_url_that_lost_a_slash_is_no_directory_of_here(tmp_path: Path, monkeyp
     assert Path(export).is_relative_to(tmp_path / "there") or export.startswith(f"file://{tmp_path}/there/export/")
     assert list(ec.load_variables(f"{url}/run")) == ["weights"]
     for call in (lambda: ec.Estimator(runs.model_fn, "nowhere:/b/run"), lambda: open_storage("nowhere:/b")):
-        with pytest.raises(ArgumentError, match="no installed package brings storage for nowhere://"):
+        with pytest.raises(ArgumentError, match="no installed package provides storage for nowhere://"):
             call()
     assert list(work.iterdir()) == []
 
@@ -255,6 +255,6 @@ def test_who_reads_where_nothing_is_leaves_nothing(
 def test_results_at_a_url_are_read_by_its_estimator(tmp_path: Path) -> None:
     url = f"file://{tmp_path}/run"
     runs.estimator(url).train(runs.batches, max_steps=5).evaluate(runs.held_out)
-    with pytest.raises(ArgumentError, match="An Estimator of this model_dir brings them"):
+    with pytest.raises(ArgumentError, match="An Estimator of this model_dir copies them here"):
         ec.read_eval_metrics(f"{url}/eval")
     assert list(ec.read_eval_metrics(runs.estimator(url).eval_dir())) == [5]

@@ -23,7 +23,7 @@ def test_a_bucket_that_is_not_there_is_named(s3, tmp_path, monkeypatch, capsys, 
     (tmp_path / "line.py").write_text("def experiment_fn(config, hparams):\n    raise AssertionError\n")
     assert main([*words, "--model-dir", "s3://no-such-bucket/one"]) == 2
     told = capsys.readouterr().err
-    assert "s3://no-such-bucket/one/journal: the bucket or container is not there" in told
+    assert "s3://no-such-bucket/one/journal: the bucket or container does not exist" in told
     assert "Train first" not in told
 
 

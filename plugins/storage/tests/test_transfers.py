@@ -49,7 +49,7 @@ def test_a_large_chunk_goes_out_in_pieces():
 
 @pytest.mark.parametrize(("size", "given"), [(2, "3 or more"), (4, "3")])
 def test_wrong_sizes_are_refused_with_both(size, given):
-    with pytest.raises(StorageError, match=f"a should have {size} bytes; {given} were handed over"):
+    with pytest.raises(StorageError, match=f"a should have {size} bytes, but {given} were supplied"):
         list(Outgoing([b"1", b"23"], size, "a"))
 
 

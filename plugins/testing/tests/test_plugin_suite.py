@@ -113,8 +113,8 @@ def test_the_doctor_names_what_is_heavy_missing_and_colliding(tmp_path):
     assert done.returncode == 1
     assert "importing ill.plugin imports jax" in done.stdout
     assert "backend 'cpu': ill.backend:Backend cannot be imported: No module named 'ill.backend'" in done.stdout
-    assert "backend 'cpu' is also given by estimator-core 0.1.0" in done.stdout
-    assert "command 'audit' is also given by estimator-core; ask for 'ill:audit'" in done.stdout
+    assert "backend 'cpu' is also provided by estimator-core 0.1.0" in done.stdout
+    assert "command 'audit' is also provided by estimator-core; ask for 'ill:audit'" in done.stdout
 
 
 def test_the_doctor_takes_a_name_for_that_of_a_distribution_first(tmp_path):
@@ -179,9 +179,11 @@ def test_a_command_of_two_entry_points_of_one_package(tmp_path):
     (file,) = site.path.glob("acme-*.dist-info/entry_points.txt")
     file.write_text(file.read_text() + "again = acme.again\n")
     (site.path / "acme" / "again.py").write_text((site.path / "acme" / "plugin.py").read_text())
-    assert "'hi' is given by several plugins; one entry point of acme may declare it" in site.run("hi").stderr
+    assert "'hi' is provided by several plugins; only one entry point of acme may declare it" in site.run("hi").stderr
     done = site.run("plugins", "doctor", "acme")
-    assert done.stdout.count("command 'hi' is also given by acme 1.0; one entry point of acme may declare it") == 2
+    assert (
+        done.stdout.count("command 'hi' is also provided by acme 1.0; only one entry point of acme may declare it") == 2
+    )
 
 
 def test_the_doctor_shows_why_a_plugin_does_not_load(tmp_path):

@@ -194,7 +194,7 @@ def test_the_virtual_storage_keeps_the_contract():
         assert [entry.key for entry in storage.list("a")] == ["a/1", "a/10"]
         assert list(storage.list("a/1")) == []
         storage.delete(["b", "b"])
-        with pytest.raises(StorageError, match="should have 3 bytes; 2"):
+        with pytest.raises(StorageError, match="should have 3 bytes, but 2"):
             storage.put_stream("c", [b"01"], size=3)
 
     assert simulate(Scenario(programs={"one": program}, check=nothing)).violations == ()

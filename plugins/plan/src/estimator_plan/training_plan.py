@@ -176,7 +176,7 @@ def plan_training(
     sharing = _busy_devices(step)
     if step.examples % step.placement.batch_parts:
         notes.append(
-            f"A batch of {step.examples} does not divide by {step.placement.batch_parts}: every device computes all "
+            f"A batch of {step.examples} is not divisible by {step.placement.batch_parts}: every device computes all "
             "of it."
         )
     return TrainingPlan(

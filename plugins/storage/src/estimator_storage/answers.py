@@ -98,7 +98,7 @@ def refusal(place: str, doing: str, permission: str, answer: Answer) -> StorageE
             f"asked last ({said}). Elsewhere, set them where the provider's own tools look, such as {named}."
         )
     if answer.code in _GONE or (answer.status == 404 and doing in ("written", "listed")):
-        return StorageGoneError(f"{place}: the bucket or container is not there ({said}). Create it first.")
+        return StorageGoneError(f"{place}: the bucket or container does not exist ({said}). Create it first.")
     if answer.code in _FULL or answer.status == 507:
         return StorageFullError(f"{place}: there is no room left ({said}).")
     if answer.code in _ELSEWHERE or answer.status == 301:

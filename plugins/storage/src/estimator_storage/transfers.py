@@ -94,7 +94,7 @@ class Outgoing:
             raise self._wrong(str(sent))
 
     def _wrong(self, given: str) -> StorageError:
-        return StorageError(f"{self._place} should have {self._size} bytes; {given} were handed over.")
+        return StorageError(f"{self._place} should have {self._size} bytes, but {given} were supplied.")
 
 
 def spans_of(ranges: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:

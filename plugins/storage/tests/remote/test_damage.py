@@ -62,7 +62,7 @@ def test_the_checkpoint_before_is_used(url, plugins, forget, caplog, at_twenty, 
     assert f"DAMAGED CHECKPOINT: {url}: the checkpoint of step 15 " in caplog.text
     with using_plugins(plugins):
         ec.load_variables(url)
-        with pytest.raises(CheckpointCorruptError, match=r"of step 15 .* is not what was recorded"):
+        with pytest.raises(CheckpointCorruptError, match=r"of step 15 .* differs from what was recorded"):
             ec.load_variables(f"{url}/checkpoints/15")
     assert max(read_lineage(Shelf(url)).saved) == 15, "who only reads changes nothing"
     forget()

@@ -171,7 +171,7 @@ def test_two_estimators_of_one_url_share_the_copy(url, plugins, forget):
 
 def test_an_unknown_scheme_is_refused_before_anything_is_written(plugins, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(ArgumentError, match="no installed package brings storage for lost://"):
+    with pytest.raises(ArgumentError, match="no installed package provides storage for lost://"):
         estimator("lost://bucket/run", plugins)
     assert list(Path(tmp_path).iterdir()) == []
 

@@ -147,7 +147,7 @@ def check_commands_work(examined: Examined) -> Iterator[str]:
 
 def check_names_are_free(examined: Examined) -> Iterator[str]:
     """No other installed plugin, nor the core, offers anything of the same kind and name."""
-    yield from (note for note in examined.record.notes if "is also given by" in note)
+    yield from (note for note in examined.record.notes if "is also provided by" in note)
     owner, known = examined.record.owner, command_names()
     for command in examined.record.commands:
         if f"{owner}:{command.name}" in known:  # the bare name means another command, or several
@@ -156,7 +156,7 @@ def check_names_are_free(examined: Examined) -> Iterator[str]:
             others = [one for one in records if command.name in {each.name for each in one.commands}]
             labels = ", ".join(one.label for one in others) or "estimator-core"
             advice = remedy(command.name, [examined.record, *others])
-            yield f"command {command.name!r} is also given by {labels}; {advice}"
+            yield f"command {command.name!r} is also provided by {labels}; {advice}"
 
 
 def check_summaries(examined: Examined) -> Iterator[str]:

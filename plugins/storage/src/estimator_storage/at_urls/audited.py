@@ -41,7 +41,7 @@ def faults_in_store(storage: Storage, lineage: Lineage) -> Iterator[Fault]:
         yield from _of_results(storage, lineage, sizes)
         known = {saved.place for saved in lineage.saved.values()}.union(lineage.retired)
         for place in sorted({"/".join(key.split("/")[:3]) for key in sizes if key.startswith("data/")} - known):
-            yield "leftover", place, "an interrupted run left it: the next run that saves removes it"
+            yield "leftover", place, "left by an interrupted run: the next run that saves removes it"
 
 
 def _of_checkpoint(storage: Storage, saved: Saved, sizes: Mapping[str, int]) -> Iterator[Fault]:
@@ -50,7 +50,7 @@ def _of_checkpoint(storage: Storage, saved: Saved, sizes: Mapping[str, int]) -> 
     if f"{saved.place}/{MANIFEST}" in sizes:
         (copy / MANIFEST).write_bytes(storage.get(f"{saved.place}/{MANIFEST}"))
     if manifest_digest(copy) != saved.digest:
-        yield "checkpoint", saved.place, f"is not what was saved at step {saved.step}, or not there"
+        yield "checkpoint", saved.place, f"differs from what was saved at step {saved.step}, or is missing"
         return
     try:
         manifest = read_manifest(copy)
@@ -64,7 +64,7 @@ def _of_checkpoint(storage: Storage, saved: Saved, sizes: Mapping[str, int]) -> 
             yield "checkpoint", f"{saved.place}/{name}", f"has {found or 0} of {size} bytes: the manifest names it"
     for pack in manifest.packs:
         if f"{saved.place}/{pack.name}" not in sizes:
-            yield "checkpoint", f"{saved.place}/{pack.name}", "is not there: the manifest names it"
+            yield "checkpoint", f"{saved.place}/{pack.name}", "is missing: the manifest names it"
 
 
 def _of_event_files(lineage: Lineage, sizes: Mapping[str, int]) -> Iterator[Fault]:
@@ -72,7 +72,7 @@ def _of_event_files(lineage: Lineage, sizes: Mapping[str, int]) -> Iterator[Faul
     for key, size in counted.items():
         found = sizes.get(key, 0)
         if found < size:
-            yield "event file", key, f"has {found} bytes of the {size} that the journal counts: points of it are lost"
+            yield "event file", key, f"has {found} of the {size} bytes that the journal counts: some points are lost"
     for key, found in sizes.items() if lineage.ended is not None else ():
         if is_event_file(key) and found > counted.get(key, 0):
             yield "event file", key, f"has {found} bytes, of which {counted.get(key, 0)} count: a process was killed"
@@ -88,7 +88,7 @@ def _of_exports(storage: Storage, lineage: Lineage, sizes: Mapping[str, int]) ->
         elif recorded.digest and manifest not in sizes:
             yield "export", place, f"has no {MANIFEST}: its removal was interrupted, or files were removed by hand"
         elif recorded.digest and hashlib.sha256(storage.get(manifest)).hexdigest() != recorded.digest:
-            yield "export", place, "is not what was recorded"
+            yield "export", place, "differs from what was recorded"
 
 
 def _of_results(storage: Storage, lineage: Lineage, sizes: Mapping[str, int]) -> Iterator[Fault]:
@@ -99,7 +99,7 @@ def _of_results(storage: Storage, lineage: Lineage, sizes: Mapping[str, int]) ->
     written = {(one.name, one.step): _plain(one.metrics) for one in results_in(copy)}
     recorded = {key: _plain(one.metrics) for key, one in lineage.evaluations.items()}
     for name, step in sorted(key for key in written.keys() | recorded.keys() if written.get(key) != recorded.get(key)):
-        yield "results", f"eval_{name}" if name else "eval", f"its result of step {step} is not what the journal says"
+        yield "results", f"eval_{name}" if name else "eval", f"its result of step {step} differs from the journal"
 
 
 def _plain(metrics: object) -> str:

@@ -115,7 +115,7 @@ def bring_newest(
                 return newest
         except CheckpointCorruptError as error:
             damaged.add(newest.place)
-            _log.error("DAMAGED CHECKPOINT: %s The checkpoint before it is tried.", error)
+            _log.error("DAMAGED CHECKPOINT: %s The previous checkpoint is tried.", error)
     if lineage.saved:
         raise CheckpointCorruptError(
             f"All checkpoints of {storage.url} are damaged: {', '.join(map(str, sorted(lineage.saved)))}. Restore one "
@@ -229,5 +229,5 @@ def _check(storage: Storage, saved: Saved, target: Path) -> None:
 
 def _damaged(storage: Storage, saved: Saved, why: str) -> CheckpointCorruptError:
     return CheckpointCorruptError(
-        f"{storage.url}: the checkpoint of step {saved.step} ({saved.place}) is not what was recorded. {why}"
+        f"{storage.url}: the checkpoint of step {saved.step} ({saved.place}) differs from what was recorded. {why}"
     )

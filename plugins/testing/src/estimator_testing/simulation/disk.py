@@ -150,4 +150,4 @@ class Disk:
 
     def _require_root(self) -> None:
         if self.gone:
-            raise StorageGoneError(f"{URL} is not there: the directory was removed, renamed or unmounted.")
+            raise StorageGoneError(f"{URL} does not exist: the directory was removed, renamed or unmounted.")

@@ -51,7 +51,7 @@ class VirtualStorage:
         """Writes or replaces an object, either completely or not at all."""
         data = b"".join(chunks)
         if len(data) != size:
-            raise StorageError(f"{URL}: {key} should have {size} bytes; {len(data)} were handed over.")
+            raise StorageError(f"{URL}: {key} should have {size} bytes, but {len(data)} were supplied.")
         self._write("put_stream", key, data)
 
     def get(self, key: str) -> bytes:
