@@ -1,7 +1,9 @@
 """Tests of a TFRecord with a damaged length. If bad rows are skipped, reading continues with the next whole record."""
 
+import gzip
 import logging
 import zlib
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +12,7 @@ import pytest
 
 from estimator_core import export
 from estimator_core.errors import InputError
-from estimator_inputs import tfrecord_input_fn, write_tfrecord
+from estimator_inputs import learn_schema, read_tfrecord, tfrecord_input_fn, write_tfrecord
 from estimator_inputs.tfrecord.checksums import masked_crc32c
 from plugins.inputs.tests.written import example
 
@@ -117,6 +119,33 @@ def test_every_position_is_returned_to(tmp_path: Path) -> None:
             second.set_state(first.get_state())
             assert [batch["id"].tolist() for batch in second] == expected[stop:]
             assert second.bad_rows == whole.bad_rows == 6
+
+
+@pytest.mark.parametrize("on_error", ["raise", "skip"])
+@pytest.mark.parametrize(("kind", "compress"), [("gzip", gzip.compress), ("zlib", zlib.compress)])
+def test_a_compressed_file_without_a_suffix_is_never_one_bad_row(
+    tmp_path: Path, kind: str, compress: Callable[[bytes], bytes], on_error: str
+) -> None:
+    write_tfrecord(tmp_path / "a.tfrecord", records())
+    path = tmp_path / "b.tfrecord"
+    path.write_bytes(compress((tmp_path / "a.tfrecord").read_bytes()))
+    told = rf"b\.tfrecord has the compression '{kind}', not 'none'\. Set compression='{kind}'\."
+    with pytest.raises(InputError, match=told):
+        read(tmp_path / "*.tfrecord", on_error=on_error)
+    with pytest.raises(InputError, match=told):
+        list(read_tfrecord(path))
+    with pytest.raises(InputError, match=told):
+        learn_schema(path)
+    assert read(path, compression=kind) == (without(), 0)
+
+
+def test_statistics_of_a_file_with_a_damaged_first_length_begin_after_it(tmp_path: Path) -> None:
+    path = tmp_path / "rows.tfrecord"
+    path.write_bytes(damaged(0)[0])
+    assert learn_schema(path).feature("id").median == 30  # of 1 to 59
+    path.write_bytes(b"this is no TFRecord")
+    with pytest.raises(InputError, match=r"rows\.tfrecord, record 0: the checksum of its length is wrong"):
+        learn_schema(path)
 
 
 def test_zlib(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from typing import Any, Unpack
 from estimator_core.errors import ArgumentError
 from estimator_inputs.reading.blocks import BadRow, Block, Piece, Place, split_labels
 from estimator_inputs.reading.file_input import FileInput
-from estimator_inputs.reading.files import FilePattern, find_files, opened
+from estimator_inputs.reading.files import FilePattern, find_files
 from estimator_inputs.reading.options import ReadOptions, ReadPlan
 from estimator_inputs.reading.ragged import Columns
 from estimator_inputs.reading.vocabulary import Vocabularies
@@ -142,18 +142,18 @@ class TFRecordKind:
 
     def pieces(self, path: Path, place: Place) -> Iterator[Piece]:
         """Yields blocks of whole records. A place is (byte offset, record)."""
-        from estimator_inputs.tfrecord.framing import read_frames
+        from estimator_inputs.tfrecord.records import frames_of
 
         offset, record = place or (0, 0)
-        with opened(path, self._plan.compression, offset) as stream:
-            for frames in read_frames(
-                stream,
-                block_bytes=self._plan.block_bytes,
-                offset=offset,
-                record=record,
-                resync=self._plan.on_error == "skip",
-            ):
-                yield Piece(path, frames, [frames.after, frames.next_record])
+        for frames in frames_of(
+            path,
+            self._plan.compression,
+            block_bytes=self._plan.block_bytes,
+            offset=offset,
+            record=record,
+            resync=self._plan.on_error == "skip",
+        ):
+            yield Piece(path, frames, [frames.after, frames.next_record])
 
     def decode(self, piece: Piece, *, all_bad_rows: bool) -> Block:
         """Decodes the examples of a block whose checksums are valid."""

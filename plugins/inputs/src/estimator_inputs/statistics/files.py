@@ -12,11 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from estimator_core.errors import ArgumentError
+from estimator_core.errors import ArgumentError, InputError
 from estimator_inputs.inspect.detect import kind_of
 from estimator_inputs.inspect.examples import guessed_features
 from estimator_inputs.reading.blocks import BadRow
-from estimator_inputs.reading.files import FilePattern, find_files, opened
+from estimator_inputs.reading.files import FilePattern, find_files
 from estimator_inputs.reading.ragged import Column, Ragged, rows_of
 from estimator_inputs.statistics.cells import Cells, ragged_cells
 from estimator_inputs.statistics.rows import PIECE, Rows, cells_in
@@ -220,17 +220,21 @@ def tfrecord_features(path: Path) -> dict[str, Any]:
     """Returns the features of the first records of a file.
 
     Raises:
-        InputError: there is no record, or a record is not a tf.Example.
+        InputError: no record can be read, or none is a tf.Example.
     """
-    from estimator_inputs.tfrecord.framing import read_frames
+    return guessed_features(itertools.islice(_readable_records(path), _RECORDS), str(path))
 
-    with opened(path, "auto") as stream:
-        records = (
-            frames.data[begin : begin + size]
-            for frames in read_frames(stream, block_bytes=1 << 18)
-            for begin, size in zip(frames.begins.tolist(), frames.sizes.tolist(), strict=True)
-        )
-        return guessed_features(itertools.islice(records, _RECORDS), str(path))
+
+def _readable_records(path: Path) -> Iterator[bytes]:
+    from estimator_inputs.tfrecord.records import frames_of
+
+    found, fault = False, None
+    for frames in frames_of(path, "auto", block_bytes=1 << 18, resync=True):
+        found, fault = found or bool(len(frames.begins)), fault or frames.fault
+        for begin, size in zip(frames.begins.tolist(), frames.sizes.tolist(), strict=True):
+            yield frames.data[begin : begin + size]
+    if fault is not None and not found:
+        raise InputError(f"{path}, record 0: {fault}.")
 
 
 def _of_any_length(spec: Any) -> Any:

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from estimator_core.errors import InputError
-from estimator_inputs.reading.files import opened
-from estimator_inputs.tfrecord.checksums import wrong_records
-from estimator_inputs.tfrecord.framing import read_frames
+from estimator_inputs.reading.files import COMPRESSIONS, compression_of, opened
+from estimator_inputs.tfrecord.checksums import HEAD, masked_crc32c, wrong_records
+from estimator_inputs.tfrecord.framing import Frames, read_frames
 
 _BLOCK = 1 << 19
 
@@ -35,12 +35,42 @@ def read_tfrecord(path: str | Path, *, compression: str = "auto") -> Iterator[by
 
     Source: `tf.data.TFRecordDataset`.
     """
-    with opened(Path(os.path.expanduser(path)), compression) as stream:
-        for frames in read_frames(stream, block_bytes=_BLOCK):
-            wrong = wrong_records(frames.data, frames.begins, frames.sizes, frames.stored_checksums())
-            good = int(wrong[0]) if len(wrong) else len(frames.begins)
-            for begin, size in zip(frames.begins[:good].tolist(), frames.sizes[:good].tolist(), strict=True):
-                yield frames.data[begin : begin + size]
-            fault = "the checksum of the record is wrong" if good < len(frames.begins) else frames.fault
-            if fault:
-                raise InputError(f"{path}, record {frames.record + good}: {fault}.")
+    for frames in frames_of(Path(os.path.expanduser(path)), compression, block_bytes=_BLOCK):
+        wrong = wrong_records(frames.data, frames.begins, frames.sizes, frames.stored_checksums())
+        good = int(wrong[0]) if len(wrong) else len(frames.begins)
+        for begin, size in zip(frames.begins[:good].tolist(), frames.sizes[:good].tolist(), strict=True):
+            yield frames.data[begin : begin + size]
+        fault = "the checksum of the record is wrong" if good < len(frames.begins) else frames.fault
+        if fault:
+            raise InputError(f"{path}, record {frames.record + good}: {fault}.")
+
+
+def frames_of(
+    path: Path, compression: str, *, block_bytes: int, offset: int = 0, record: int = 0, resync: bool = False
+) -> Iterator[Frames]:
+    """Yields the pieces of a TFRecord file. The arguments are those of `read_frames`.
+
+    Raises:
+        InputError: the file cannot be read, or has another compression.
+    """
+    with opened(path, compression, offset) as stream:
+        for frames in read_frames(stream, block_bytes=block_bytes, offset=offset, record=record, resync=resync):
+            if frames.fault is not None and not frames.offset and not len(frames.begins):
+                _refuse_other_compression(path, compression_of(path, compression))
+            yield frames
+
+
+def _refuse_other_compression(path: Path, tried: str) -> None:
+    """Refuses a file that begins with a record in another compression. As one bad row, it would be skipped entirely."""
+    for other in COMPRESSIONS:
+        if other not in ("auto", tried) and _begins_with_a_record(path, other):
+            raise InputError(f"{path} has the compression {other!r}, not {tried!r}. Set compression={other!r}.")
+
+
+def _begins_with_a_record(path: Path, compression: str) -> bool:
+    try:
+        with opened(path, compression) as stream:
+            head = stream.read(HEAD)
+    except InputError:
+        return False
+    return len(head) == HEAD and masked_crc32c(head[:8]) == int.from_bytes(head[8:], "little")
