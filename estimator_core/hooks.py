@@ -119,17 +119,19 @@ class Run(Protocol):
 
     @property
     def step(self) -> int:
-        """The global step: the number of completed training steps."""
+        """The global step: the number of completed training steps. An evaluation or prediction counts its batches from
+        0 instead; the global step of its weights is `state.clock[0]`.
+        """
         ...
 
     @property
     def first_step(self) -> int:
-        """The global step at which this call started."""
+        """The value of `step` at which this call started."""
         ...
 
     @property
     def last_step(self) -> int | None:
-        """The global step at which this call ends without a stop request; None if unknown."""
+        """The value of `step` at which this call ends without a stop request; None if unknown."""
         ...
 
     @property

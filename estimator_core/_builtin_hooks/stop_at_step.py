@@ -10,7 +10,9 @@ from estimator_core.hooks import Hook, Run, StepOutputs
 
 
 class StopAtStepHook(Hook):
-    """Requests a stop at a global step.
+    """Requests a stop at a global step. In an evaluation or prediction, the steps are its batches.
+
+    If the step is already reached when the call starts, the call runs no step.
 
     Args:
         num_steps: the steps to run, counted from the global step at which the call starts. A call that resumes an

@@ -144,6 +144,27 @@ def test_other_packages_have_rows_that_say_how() -> None:
     assert 'average="micro"' in precision.row.how
 
 
+@pytest.mark.parametrize(
+    ("name", "verdict", "note"),
+    [
+        ("LoggingTensorHook", Verdict.DIFFERS, "names of tensors"),
+        ("NanTensorHook", Verdict.DIFFERS, "names of tensors"),
+        ("FeedFnHook", Verdict.REWRITE, "feed_fn(features, labels)"),
+        ("GlobalStepWaiterHook", Verdict.DIFFERS, "a checkpoint of the step"),
+        ("StepCounterHook", Verdict.SAME, ""),
+        ("StopAtStepHook", Verdict.DIFFERS, "the start of each call"),
+        ("SummarySaverHook", Verdict.DIFFERS, "summary_op="),
+    ],
+)
+@pytest.mark.parametrize("module", ["tensorflow.estimator", "tensorflow.train"])
+def test_a_hook_has_the_note_of_its_own_differences(name: str, verdict: Verdict, note: str, module: str) -> None:
+    row = find(f"{module}.{name}")
+    assert row is not None
+    assert row.verdict is verdict
+    assert note in row.how
+    assert ("names of tensors" in row.how) == (name in ("LoggingTensorHook", "NanTensorHook"))
+
+
 def test_what_loads_the_data_of_an_input_does_it_in_begin() -> None:
     """Applies to `after_create_session` of a custom IteratorInitializerHook.
 
