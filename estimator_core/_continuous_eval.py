@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,37 +22,19 @@ _START_SECS = 60.0
 _ABANDONED_SECS = 600.0
 
 
-def new_checkpoints(
-    estimator: Any,
-    *,
-    stop: Callable[[int], bool],
-    sleep: Callable[[float], None] = time.sleep,
-    ended: Callable[[], bool] = lambda: False,
-    every: bool = False,
-) -> Any:
-    """Yields `(path, step)` of each new newest checkpoint (`every`: of each new one, in order), until `stop(step)` or
-    `ended()` returns that no more will follow.
-    """
+def new_checkpoints(estimator: Any, *, stop: Callable[[int], bool], sleep: Callable[[float], None] = time.sleep) -> Any:
+    """Yields `(path, step)` of each new newest checkpoint, until `stop(step)`."""
     seen: str | None = None
     while True:
-        last = ended()  # called before the look-up, because the last checkpoint exists when training ends
         newest = estimator.latest_checkpoint()
-        if every and newest is not None:
-            newest = next((path for path in all_checkpoints(estimator.model_dir) if _is_newer(path, seen)), newest)
-        if newest is not None and newest != seen:
-            seen = newest
-            step = checkpoint_step(newest)
-            yield newest, step
-            if stop(step):
-                return
-        elif last:
-            return
-        else:
+        if newest is None or newest == seen:
             sleep(_POLL_SECONDS)
-
-
-def _is_newer(path: str, seen: str | None) -> bool:
-    return seen is None or checkpoint_step(path) > checkpoint_step(seen)
+            continue
+        seen = newest
+        step = checkpoint_step(newest)
+        yield newest, step
+        if stop(step):
+            return
 
 
 class _TrainingEnded:
@@ -76,6 +58,12 @@ class _TrainingEnded:
             return False
 
 
+def _next_step(spec: EvalSpec, steps: Collection[int], seen: int) -> int:
+    """Returns the step that a spec evaluates after the step `seen`. It is `seen` if there is no other."""
+    later = [step for step in steps if step > seen] if spec.throttle_secs == 0 else []
+    return min(later, default=max(steps, default=seen))
+
+
 def evaluate_continuously(
     estimator: Any,
     specs: Sequence[EvalSpec],
@@ -88,37 +76,32 @@ def evaluate_continuously(
     or training has ended earlier.
 
     A spec with `throttle_secs=0` evaluates every checkpoint. Any other spec evaluates the newest one, at most once in
-    its `throttle_secs`, and the last one.
+    its `throttle_secs`, and the last one. A checkpoint that is deleted before its evaluation is passed over.
     """
     evaluations = Evaluations(estimator, specs)
-    last: str | None = None
-    every = any(spec.throttle_secs == 0 for spec in specs)
-
-    def lacks(spec: EvalSpec, path: str) -> bool:
-        return evaluations.metrics.get(spec.name, {}).get("global_step") != checkpoint_step(path)
-
     sleep(max(spec.start_delay_secs for spec in specs))
+    ended = _TrainingEnded(estimator.model_dir)
     due = {spec.name: 0.0 for spec in specs}
-    for path, step in new_checkpoints(
-        estimator,
-        stop=lambda step: max_steps is not None and step >= max_steps,
-        sleep=sleep,
-        ended=_TrainingEnded(estimator.model_dir),
-        every=every,
-    ):
-        began = max(clock(), min(due.values()))  # a sleep may end a rounding error too early
-        final = max_steps is not None and step >= max_steps
-        newest = (estimator.latest_checkpoint() if every and not final else None) or path
-        asking = [spec for spec in specs if final or due[spec.name] <= began]
-        for where in dict.fromkeys((path, newest)):
-            of = [spec for spec in asking if (newest if spec.throttle_secs else path) == where and lacks(spec, where)]
-            if of and evaluations.of_checkpoint(where, final=final, specs=of):
-                last = where
+    seen = {spec.name: -1 for spec in specs}  # the step of the last checkpoint that the spec asked for
+    while True:
+        last = ended()  # called before the look-up, because the last checkpoint exists when training ends
+        began = clock()
+        newest = estimator.latest_checkpoint()  # also refreshes the model_dir
+        paths = {checkpoint_step(path): path for path in (*all_checkpoints(estimator.model_dir), newest) if path}
+        final = max_steps is not None and max(paths, default=-1) >= max_steps
+        wanted = {spec.name: _next_step(spec, paths, seen[spec.name]) for spec in specs}
+        if wanted == seen and (final or last):
+            break
+        asked: dict[int, list[EvalSpec]] = {}
+        for spec in specs:
+            if wanted[spec.name] != seen[spec.name] and (final or due[spec.name] <= began):
+                asked.setdefault(wanted[spec.name], []).append(spec)
+        for step, of in asked.items():
+            seen |= {spec.name: step for spec in of}
+            if evaluations.of_checkpoint(paths[step], final=final and step == max(paths), specs=of):
                 due |= {spec.name: began + spec.throttle_secs for spec in of}
         if not final:
-            sleep(max(0.0, min(due.values()) - clock()))
-    if last is not None:
-        evaluations.of_checkpoint(last, final=True, specs=[spec for spec in specs if lacks(spec, last)])
-        evaluations.export_final(last)
+            sleep(max(0.0 if asked else _POLL_SECONDS, min(due.values()) - clock()))
+    evaluations.export_final()
     evaluations.wait()
     return evaluations

@@ -181,12 +181,13 @@ class Evaluations:
             return False
         return True
 
-    def export_final(self, path: str) -> None:
-        """Exports the last evaluated state as the final one, unless it is already exported as such."""
+    def export_final(self) -> None:
+        """Exports the last evaluated state of each spec as the final one, unless it is already exported as such."""
         for spec in self._specs:
-            if spec.name in self.metrics and self._final_at.get(spec.name) != self.metrics[spec.name]["global_step"]:
+            step = self.metrics.get(spec.name, {}).get("global_step")
+            if step is not None and self._final_at.get(spec.name) != step:
                 with outermost(self._estimator) as context:
-                    self.export(spec, context, path, final=True)
+                    self.export(spec, context, checkpoint_path(self._estimator.model_dir, step), final=True)
 
     def wait(self) -> None:
         """Waits until exports in the background are complete, and publishes them."""

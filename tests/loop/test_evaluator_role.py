@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import shutil
 from typing import Any
 
 import pytest
@@ -65,9 +66,57 @@ def test_each_spec_has_its_own_throttle(
     ]
     results = evaluate_continuously(evaluator, specs, max_steps=max_steps, sleep=clock.sleep, clock=clock)
     assert sorted(ec.read_eval_metrics(evaluator.eval_dir("often"))) == [0, 3, 6, 9, 12]
-    # it begins at 6 with the newest step, skips what follows within 100 seconds, and ends with the last step
-    assert sorted(ec.read_eval_metrics(evaluator.eval_dir("seldom"))) == [3, 9, 12]
+    # it begins at 6 with the newest step, evaluates the newest one after 100 seconds, and ends with the last step
+    assert sorted(ec.read_eval_metrics(evaluator.eval_dir("seldom"))) == [3, 6, 12]
     assert {each["global_step"] for each in results.metrics.values()} == {12}
+
+
+def test_a_throttled_spec_evaluates_the_newest_checkpoint_of_a_training_that_saves_no_other(
+    make_estimator: Any, train_input: Any, eval_input: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    trainer = make_estimator()
+    clock = Clock({at: lambda: trainer.train(train_input, steps=3) for at in (5.0, 20.0)})
+    monkeypatch.setattr(_continuous_eval, "_TrainingEnded", lambda model_dir: lambda: clock.now > 10_000)
+    evaluated: dict[str, list[tuple[float, str]]] = {"often": [], "seldom": []}
+
+    def noting(name: str) -> Any:
+        def noted_input() -> Any:
+            evaluated[name].append((clock.now, trainer.latest_checkpoint().rpartition("/")[2]))
+            return eval_input()
+
+        return noted_input
+
+    specs = [
+        ec.EvalSpec(noting("often"), name="often", throttle_secs=10, start_delay_secs=6),
+        ec.EvalSpec(noting("seldom"), name="seldom", throttle_secs=100, start_delay_secs=6),
+    ]
+    evaluate_continuously(make_estimator(), specs, max_steps=None, sleep=clock.sleep, clock=clock)
+    assert evaluated["often"] == [(6.0, "3"), (pytest.approx(20.0, abs=10), "6")]
+    assert evaluated["seldom"] == [(6.0, "3"), (pytest.approx(106.0, abs=2), "6")]
+
+
+@pytest.mark.parametrize("every", [True, False])
+def test_an_evaluator_ends_if_the_last_checkpoint_is_deleted(
+    make_estimator: Any,
+    train_input: Any,
+    eval_input: Any,
+    monkeypatch: pytest.MonkeyPatch,
+    every: bool,
+) -> None:
+    """Such as by the clean-up of a job. One spec has evaluated it, and another one waits."""
+    trainer = make_estimator(keep_checkpoint_max=1)
+    clock = Clock({at: lambda: trainer.train(train_input, steps=3) for at in (5.0, 20.0)})
+    clock.events[40.0] = lambda: shutil.rmtree(trainer.latest_checkpoint())
+    monkeypatch.setattr(_continuous_eval, "_TrainingEnded", lambda model_dir: lambda: clock.now > 50)
+    evaluator = make_estimator()
+    specs = [
+        ec.EvalSpec(eval_input, name="often", throttle_secs=0 if every else 10, start_delay_secs=6),
+        ec.EvalSpec(eval_input, name="seldom", throttle_secs=100, start_delay_secs=6),
+    ]
+    results = evaluate_continuously(evaluator, specs, max_steps=None, sleep=clock.sleep, clock=clock)
+    assert sorted(ec.read_eval_metrics(evaluator.eval_dir("often"))) == [3, 6]
+    assert sorted(ec.read_eval_metrics(evaluator.eval_dir("seldom"))) == [3]
+    assert {name: each["global_step"] for name, each in results.metrics.items()} == {"often": 6, "seldom": 3}
 
 
 @pytest.mark.parametrize("name", ["first", "second"])
