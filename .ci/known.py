@@ -10,7 +10,7 @@ import sys
 import tomllib
 from pathlib import Path
 
-from estimator_core._plugins.explain import COMMANDS
+from estimator_core._plugins.not_found import COMMANDS
 
 ROOT = Path(__file__).parents[1]
 TABLE = ROOT / "estimator_core" / "_plugins" / "known.json"

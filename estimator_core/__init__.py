@@ -29,7 +29,7 @@ _HOME = {
     "estimator": ("Estimator",),
     "predictor": ("Predictor",),
     "train_eval": ("train_and_evaluate",),
-    "_door": ("with_model_fn",),
+    "_estimator_internals": ("with_model_fn",),
     "_step.train_op": ("custom_train_op", "group", "minimize"),
     "_step.sparse": ("sparse_lookup",),
     "_metrics.example_weights": ("example_weights",),

@@ -32,7 +32,7 @@ from estimator_core._backends.partition import with_logical_constraint as with_l
 from estimator_core._checkpoint import latest_checkpoint as latest_checkpoint
 from estimator_core._checkpoint.read import load_variables as load_variables
 from estimator_core._cluster import Processes as Processes
-from estimator_core._door import with_model_fn as with_model_fn
+from estimator_core._estimator_internals import with_model_fn as with_model_fn
 from estimator_core._metrics.example_weights import example_weights as example_weights
 from estimator_core._model.access import get_variable as get_variable
 from estimator_core._model.access import next_rng_key as next_rng_key

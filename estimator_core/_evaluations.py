@@ -12,7 +12,7 @@ from typing import Any
 
 from estimator_core._checkpoint.catalog import all_checkpoints, checkpoint_path, checkpoint_step
 from estimator_core._cluster.processes import chief_says
-from estimator_core._door import complete_export, entered, evaluate_within, outermost, publish
+from estimator_core._estimator_internals import complete_export, entered, evaluate_within, outermost, publish
 from estimator_core._export.contract import ExportsInBackground, KnowsEvaluation
 from estimator_core._loop.agreement import NOBODY_ASKS
 from estimator_core._loop.context import RunContext

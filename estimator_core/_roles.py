@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from difflib import get_close_matches
 
+from estimator_core._suggestions import did_you_mean
 from estimator_core.errors import ArgumentError, ArgumentTypeError
 
 
@@ -75,9 +75,8 @@ def checked_choices(given: object) -> Choices:
         )
     for role, name in given.items():
         if role not in ROLES:
-            near = get_close_matches(str(role), ROLES, n=1)
-            hint = f"did you mean {near[0]!r}? " if near else ""
-            raise ArgumentError(f"components: there is no role {role!r}; {hint}Roles are {', '.join(ROLES)}.")
+            hint = did_you_mean(role, ROLES)
+            raise ArgumentError(f"components: there is no role {role!r}.{hint} Roles are {', '.join(ROLES)}.")
         if name is None and not ROLES[role].optional:
             raise ArgumentError(f"components[{role!r}] cannot be None; name a component of kind {ROLES[role].kind!r}.")
         if name is not None and (not isinstance(name, str) or not name):

@@ -19,7 +19,6 @@ from estimator_core._backends import Devices, select_backend
 from estimator_core._builtin_hooks.recording import History
 from estimator_core._checkpoint import brought, latest_checkpoint
 from estimator_core._inputs.preparation import Preparation
-from estimator_core._left_out import OF_EXPORTS, leaving_out
 from estimator_core._loop.agreement import connected
 from estimator_core._loop.context import CallOf, CallUnderWay, RunContext, inner_context, outermost_context
 from estimator_core._loop.device_state import DeviceState
@@ -33,6 +32,7 @@ from estimator_core._moved import attributes_of
 from estimator_core._paths import expanded, on_one_line
 from estimator_core._plugins import Plugins, default_plugins, using_plugins
 from estimator_core._step import bind_model_fn
+from estimator_core._tf_arguments import OF_EXPORTS, leaving_out
 from estimator_core.config import RunConfig
 from estimator_core.errors import ArgumentError, ArgumentTypeError
 from estimator_core.modes import ModeKeys

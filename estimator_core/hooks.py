@@ -11,7 +11,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, runtime_checkable
 
-from estimator_core._members import check_members
+from estimator_core._hook_members import check_members
 
 if TYPE_CHECKING:
     from pathlib import Path

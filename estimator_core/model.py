@@ -3,7 +3,7 @@
 from estimator_core._jax_values import computed_by_host, is_in_host_memory, is_traced
 from estimator_core._model.access import get_variable, next_rng_key, set_variable, trainable_variables, variable_scope
 from estimator_core._model.adapter import Binding, ModuleAdapter
-from estimator_core._model.fitting import check_names, check_value
+from estimator_core._model.compatibility import check_names, check_value
 from estimator_core._model.initial_requests import declared_variables, request_initial_values
 from estimator_core._model.initial_values import InitialValue, InitialValues, ReadsCheckpoints
 from estimator_core._model.initialize import ModuleValues

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 import jax
 
 from estimator_core._backends import Devices
-from estimator_core._backends.fetched import fetched, fetcher
+from estimator_core._backends.device_get import fetched, fetcher
 from estimator_core._inputs import Batch, BatchSource, InputFn, InputOptions, open_input
 from estimator_core._loop.programs import Programs
 from estimator_core._step import TrainState

@@ -8,7 +8,7 @@ from typing import Any
 
 from estimator_core._cluster import TaskType
 from estimator_core._continuous_eval import evaluate_continuously, new_checkpoints
-from estimator_core._door import check_slices, rehearsal, rehearse, train_within, training_batches
+from estimator_core._estimator_internals import check_slices, rehearsal, rehearse, train_within, training_batches
 from estimator_core._evaluations import Evaluations
 from estimator_core._loop.checkpointing import has_policy
 from estimator_core.errors import ArgumentError, ArgumentTypeError, InputError

@@ -8,19 +8,19 @@ from pathlib import Path
 
 from estimator_core._checkpoint import catalog
 from estimator_core._checkpoint.checksums import check_files
-from estimator_core._checkpoint.journaled import JournalShelf
+from estimator_core._checkpoint.journal_shelf import JournalShelf
 from estimator_core._checkpoint.lock import ModelDirLock, is_held
 from estimator_core._checkpoint.manifest import read_manifest
-from estimator_core._journal.entries import JournalError, Saved, key_of
-from estimator_core._journal.lineage import Lineage
-from estimator_core._journal.reading import IDENTITY, newest_snapshot, read_lineage, records_after, refresh
-from estimator_core._journal.views import (
+from estimator_core._journal.derived import (
     differing_results,
     event_files,
     is_written,
     trim_event_files,
     write_results_files,
 )
+from estimator_core._journal.entries import JournalError, Saved, key_of
+from estimator_core._journal.lineage import Lineage
+from estimator_core._journal.reading import IDENTITY, newest_snapshot, read_lineage, records_after, refresh
 from estimator_core._journal.writer import take_over
 from estimator_core._storage.contract import ObjectMissingError, Storage, StorageError
 from estimator_core._storage.local import LocalStorage

@@ -12,7 +12,7 @@ from estimator_core import _moved
 from estimator_core._cli.run_module import run_module
 from estimator_core._plugins import default_plugins
 from estimator_core._plugins.contract import HOOK_NAMES
-from estimator_core._plugins.explain import COMMANDS, known_distribution
+from estimator_core._plugins.not_found import COMMANDS, known_distribution
 from estimator_core._plugins.plugin_code import missing_reason
 from estimator_core._plugins.records import PluginRecord
 from estimator_core.errors import PluginLookupError

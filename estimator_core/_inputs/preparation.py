@@ -124,7 +124,7 @@ class Preparation:
         """
         if not self.features:
             return contextlib.nullcontext(())
-        from estimator_core._inputs.seen import noting
+        from estimator_core._inputs.seen_features import noting
 
         return noting(model_dir)
 

@@ -12,8 +12,8 @@ import numpy as np
 
 from estimator_core._checkpoint import latest_checkpoint
 from estimator_core._checkpoint.catalog import checkpoint_step
+from estimator_core._journal.derived import results_line
 from estimator_core._journal.entries import Evaluated
-from estimator_core._journal.views import results_line
 from estimator_core._loop.context import RunContext
 from estimator_core._loop.result_log import relative_to
 from estimator_core._summaries import append_line, open_summary_writer, plain_metrics

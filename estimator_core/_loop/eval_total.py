@@ -9,7 +9,7 @@ from typing import Any
 
 import jax
 
-from estimator_core._backends.fetched import fetched
+from estimator_core._backends.device_get import fetched
 from estimator_core._inputs import Batch
 from estimator_core._loop.dispatch import Dispatch, check_fetches
 from estimator_core._loop.hook_calls import HookCalls

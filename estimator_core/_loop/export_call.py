@@ -17,7 +17,7 @@ from estimator_core._export.contract import ExportCheck, ExportFormat, ExportReq
 from estimator_core._export.directories import destination
 from estimator_core._export.model import ModelToExport
 from estimator_core._export.pending import PendingExport
-from estimator_core._inputs.seen import seen_features
+from estimator_core._inputs.seen_features import seen_features
 from estimator_core._loop.context import RunContext
 from estimator_core._loop.device_state import DeviceState, is_readable
 from estimator_core._loop.inference_state import InferenceStates

@@ -13,8 +13,8 @@ from typing import Any, cast
 import numpy as np
 
 from estimator_core._builtin_hooks.hook_parts import unknown_output
+from estimator_core._hook_members import refuse_shadowed
 from estimator_core._loop.dispatch import LazyOutputs
-from estimator_core._members import refuse_shadowed
 from estimator_core._plugins.discovery import GROUP
 from estimator_core.errors import HookError
 from estimator_core.hooks import Hook

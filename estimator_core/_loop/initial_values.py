@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from estimator_core._members import did_you_mean
 from estimator_core._model.initial_values import InitialValue, InitialValues
 from estimator_core._model.initialize import seed_words, variable_key
 from estimator_core._model.variables import VariableSpec
 from estimator_core._plugins import Plugins, using_plugins
 from estimator_core._step import Discovery
+from estimator_core._suggestions import did_you_mean
 from estimator_core.errors import VariableError
 
 #: Replaces initial values by path: `(values, specs, discovery, seed) -> changed values`.
@@ -88,7 +88,7 @@ def replaced_values(
 def _checked(
     giver: str, given: Mapping[str, InitialValue], specs: Mapping[str, VariableSpec]
 ) -> dict[str, InitialValue]:
-    from estimator_core._model.fitting import check_value
+    from estimator_core._model.compatibility import check_value
 
     checked: dict[str, InitialValue] = {}
     for path, one in given.items():

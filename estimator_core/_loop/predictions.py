@@ -12,7 +12,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from estimator_core._backends.fetched import fetched
+from estimator_core._backends.device_get import fetched
 from estimator_core._loop.dispatch import Dispatch, single
 from estimator_core.errors import ArgumentError, ModelFnError
 

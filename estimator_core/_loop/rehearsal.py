@@ -14,7 +14,7 @@ import numpy as np
 
 from estimator_core._inputs.contract import Batch
 from estimator_core._inputs.preparation import Preparation
-from estimator_core._inputs.seen import SeenFeatures
+from estimator_core._inputs.seen_features import SeenFeatures
 from estimator_core._inputs.source import BatchSource
 from estimator_core._loop.context import Owner, RunContext
 from estimator_core._loop.device_state import DeviceState

@@ -13,9 +13,9 @@ from pathlib import Path
 
 from estimator_core._checkpoint.catalog import checkpoint_path
 from estimator_core._checkpoint.lock import Holder
+from estimator_core._journal.derived import begin_sync, results_dir, results_line, sync_event_files, trim_leftovers
 from estimator_core._journal.entries import Ended, Entry, Evaluated, Segment
 from estimator_core._journal.reading import lineage_of
-from estimator_core._journal.views import begin_sync, results_dir, results_line, sync_event_files, trim_leftovers
 from estimator_core._journal.writer import RunJournal, observe
 from estimator_core._loop.device_state import DeviceState
 from estimator_core._storage.local import LocalStorage

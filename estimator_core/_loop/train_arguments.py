@@ -30,7 +30,7 @@ _DO_NOT_TRAIN = {
 }
 
 if TYPE_CHECKING:
-    from estimator_core._inputs.seen import SeenFeatures
+    from estimator_core._inputs.seen_features import SeenFeatures
 
 
 @dataclass(frozen=True, kw_only=True)

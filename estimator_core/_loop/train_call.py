@@ -11,15 +11,15 @@ from pathlib import Path
 
 from estimator_core._checkpoint import CheckpointStore, catalog
 from estimator_core._checkpoint.commit import placed
-from estimator_core._checkpoint.journaled import JournalShelf
+from estimator_core._checkpoint.journal_shelf import JournalShelf
 from estimator_core._checkpoint.lock import LOCK_FILE, ModelDirLock
 from estimator_core._checkpoint.preemption import Preemption
 from estimator_core._checkpoint.shelf import PlainShelf
 from estimator_core._cluster.processes import gather
+from estimator_core._journal.derived import imported, trim_event_files, write_results_files
 from estimator_core._journal.entries import Entry, Saved
 from estimator_core._journal.lineage import Lineage
 from estimator_core._journal.reading import lineage_of
-from estimator_core._journal.views import imported, trim_event_files, write_results_files
 from estimator_core._journal.writer import Journal, PendingJournal, take_over
 from estimator_core._loop.result_log import ObserverLedger, WriterLedger, this_process
 from estimator_core._loop.resuming import Start, find_start, owed_ending

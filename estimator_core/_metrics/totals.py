@@ -24,7 +24,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from estimator_core._jax_values import scope_in_cache_keys
-from estimator_core._metrics.noting import note
+from estimator_core._metrics.term_recording import note
 
 if TYPE_CHECKING:
     from jax import Array

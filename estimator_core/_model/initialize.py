@@ -13,7 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from estimator_core._jax_values import computed_by_host
-from estimator_core._model.shared import SharedJit
+from estimator_core._model.shared_programs import SharedJit
 from estimator_core._model.variables import VariableSpec
 from estimator_core.errors import VariableError
 
@@ -185,7 +185,7 @@ def _alike(
 ) -> list[tuple[tuple[int, ...], list[str]]]:
     if len(specs) < FEWEST_ALIKE:
         return []
-    from estimator_core._model.alike import repeated
+    from estimator_core._model.initial_value_groups import repeated
 
     return repeated(specs, places, FEWEST_ALIKE)
 

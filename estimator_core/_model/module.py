@@ -76,7 +76,7 @@ def refuse_without_package(thing: object) -> None:
 def unknown_module(made: object, factory: Factory | None, adapters: Sequence[str]) -> ArgumentTypeError:
     """Returns the error for an object that no adapter handles. `adapters` are the names of the queried adapters."""
     from estimator_core._plugins import plugins_in_use
-    from estimator_core._plugins.explain import known_distribution
+    from estimator_core._plugins.not_found import known_distribution
 
     what = f"made by the factory {factory.description}" if factory is not None else "given"
     absent = _absent_adapters(plugins_in_use())
@@ -91,7 +91,7 @@ def unknown_module(made: object, factory: Factory | None, adapters: Sequence[str
 
 
 def _absent_adapters(plugins: Plugins) -> list[str]:
-    from estimator_core._plugins.explain import known_names
+    from estimator_core._plugins.not_found import known_names
 
     return [name for name in known_names("adapter") if name not in plugins.names("adapter")]
 

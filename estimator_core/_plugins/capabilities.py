@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterable, Mapping, Sequence
-from difflib import get_close_matches
 from types import MappingProxyType
 from typing import Any
 
+from estimator_core._suggestions import suggestion
 from estimator_core.errors import PluginError
 
 #: Capability -> its text in the opening line of a run.
@@ -53,8 +53,7 @@ def capabilities_of(declared: Sequence[Any], implemented: Iterable[str], api: tu
     """
     for name in declared:
         if name not in CAPABILITIES:
-            near = get_close_matches(str(name), CAPABILITIES, n=1)
-            hint = f"did you mean {near[0]!r}?" if near else f"capabilities are {', '.join(CAPABILITIES)}"
+            hint = suggestion(name, CAPABILITIES, f"capabilities are {', '.join(CAPABILITIES)}")
             raise PluginError(f"estimator_capabilities() returned {name!r}, which is not a capability; {hint}")
     needed = {specification: _NEEDED[specification] for specification in implemented if specification in _NEEDED}
     if api < _DECLARED_SINCE:

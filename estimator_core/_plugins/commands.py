@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from difflib import get_close_matches
 
-from estimator_core._plugins.explain import COMMANDS, failures, known_distribution, known_names
+from estimator_core._plugins.not_found import COMMANDS, failures, known_distribution, known_names
 from estimator_core._plugins.records import Command, PluginRecord
 from estimator_core._plugins.registry import remedy
 from estimator_core._plugins.settings import PluginSettings, normalise

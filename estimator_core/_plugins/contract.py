@@ -5,11 +5,11 @@ from __future__ import annotations
 import inspect
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 from typing import Any, cast
 
 from estimator_core import hookspecs
 from estimator_core._plugins.records import KINDS, Kind, declared
+from estimator_core._suggestions import suggestion
 from estimator_core.errors import PluginError
 
 #: The names of all hook specifications of the core.
@@ -67,8 +67,7 @@ def checked_hook_names(plugin: object, known: Sequence[str]) -> tuple[str, ...]:
         if name in known:
             names.append(name)
         elif not marks.get("optionalhook"):
-            close = get_close_matches(name, known, n=1)
-            hint = f"did you mean {close[0]}?" if close else f"specifications are {', '.join(known)}"
+            hint = suggestion(name, known, f"specifications are {', '.join(known)}")
             raise PluginError(f"there is no hook specification {name}; {hint}")
     return tuple(names)
 

@@ -6,7 +6,6 @@ import logging
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from difflib import get_close_matches
 from pathlib import Path
 from threading import RLock
 from types import ModuleType
@@ -29,6 +28,7 @@ from estimator_core._plugins.records import Kind, PluginRecord
 from estimator_core._plugins.registry import Registered, Registry, opening_line, with_collisions
 from estimator_core._plugins.run_level import RunLevel, logger, warn_of_hooks, warn_of_options, warn_unmatched
 from estimator_core._plugins.settings import policy_files, policy_of, resolve_settings
+from estimator_core._suggestions import suggestion
 from estimator_core.errors import ArgumentError, PluginError, PluginLookupError
 
 if TYPE_CHECKING:
@@ -166,7 +166,7 @@ class Plugins:
             return name
         if self._ready()[1].has_own(kind, name):
             return f"estimator-core:{name}"
-        from estimator_core._plugins.explain import known_distribution
+        from estimator_core._plugins.not_found import known_distribution
 
         return f"{known_distribution(kind, name) or 'estimator-core'}:{name}"
 
@@ -360,8 +360,8 @@ class Plugins:
         """
         loaded, _, run_level = self._ready()
         if specification not in loaded.arguments:
-            close = get_close_matches(specification, loaded.arguments, n=1)
-            hint = f"did you mean {close[0]!r}?" if close else f"they define {', '.join(loaded.arguments) or 'none'}"
+            defined = f"they define {', '.join(loaded.arguments) or 'none'}"
+            hint = suggestion(specification, loaded.arguments, defined)
             raise PluginLookupError(f"no plugin in use defines the hook specification {specification!r}; {hint}")
         wanted = loaded.arguments[specification]
         if set(wanted) != set(arguments):

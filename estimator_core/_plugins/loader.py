@@ -14,7 +14,7 @@ from typing import Any
 import pluggy
 
 from estimator_core import hookspecs
-from estimator_core._members import refuse_deferred
+from estimator_core._hook_members import refuse_deferred
 from estimator_core._plugins.capabilities import capabilities_of
 from estimator_core._plugins.contract import (
     HOOK_NAMES,
@@ -216,7 +216,7 @@ def _refuse_unknown_kinds(
         for key, record in records.items():
             unknown = [one for one in record.components if one.kind not in kinds] if record.usable else []
             if unknown:
-                from estimator_core._plugins.explain import explain_unknown_kind
+                from estimator_core._plugins.not_found import explain_unknown_kind
 
                 text = explain_unknown_kind(unknown[0].kind, kinds, records.values())
                 error = PluginError(

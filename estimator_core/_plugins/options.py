@@ -9,6 +9,7 @@ from typing import Any
 from estimator_core._plugins.discovery import Candidate
 from estimator_core._plugins.records import Option, PluginRecord
 from estimator_core._plugins.settings import normalise, option_variable
+from estimator_core._suggestions import suggestion
 from estimator_core.errors import ArgumentError
 
 _TRUE, _FALSE = ("1", "true", "yes", "on"), ("0", "false", "no", "off")
@@ -120,8 +121,7 @@ def _require_known(values: Mapping[str, object], own: Sequence[PluginRecord]) ->
     known = [option.name for record in own for option in record.options]
     for name in values:
         if name not in known:
-            close = get_close_matches(name, known, n=1)
-            hint = f"did you mean {close[0]!r}?" if close else f"it has {', '.join(known) or 'no options'}"
+            hint = suggestion(name, known, f"it has {', '.join(known) or 'no options'}")
             raise ArgumentError(f"plugin {own[0].label} has no option {name!r}; {hint}")
 
 

@@ -99,7 +99,7 @@ class Registry:
         if len(found) == 1:
             return found[0]
         if not found:
-            from estimator_core._plugins.explain import explain_absence
+            from estimator_core._plugins.not_found import explain_absence
 
             raise PluginLookupError(explain_absence(self.kinds[kind], name, self.names(kind), self._records))
         names = dict.fromkeys(repr(one.qualified) for one in found)
@@ -122,7 +122,7 @@ class Registry:
         Raises:
             ArgumentError: nobody defines the kind, or nobody provides the component and its name resembles another.
         """
-        from estimator_core._plugins.explain import COMMANDS, explain_absence, known_names
+        from estimator_core._plugins.not_found import COMMANDS, explain_absence, known_names
 
         kind, _, name = override.partition(".")
         known = {*self._of(kind), *known_names(kind)}
@@ -151,7 +151,7 @@ class Registry:
 
     def _of(self, kind: str) -> dict[str, list[Registered]]:
         if kind not in self._entries:
-            from estimator_core._plugins.explain import explain_unknown_kind
+            from estimator_core._plugins.not_found import explain_unknown_kind
 
             known = explain_unknown_kind(kind, self.kinds, self._records)
             raise ArgumentError(f"there is no kind of component {kind!r}; {known}")

@@ -15,7 +15,7 @@ from estimator_core._inputs.source import IS_REAL_EXAMPLE
 from estimator_core._metrics.example_weights import applying_example_weights
 from estimator_core._model.initial_values import InitialValues
 from estimator_core._model.scope import Scope, declaring
-from estimator_core._model.shared import computed_once
+from estimator_core._model.shared_programs import computed_once
 from estimator_core._model.variables import VariableSpec
 from estimator_core._step import sparse
 from estimator_core._step.model_fn import BoundModelFn

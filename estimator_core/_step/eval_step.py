@@ -15,13 +15,13 @@ from jax.extend import core as jax_core
 from estimator_core._backends import Placement
 from estimator_core._metrics.base import Metric
 from estimator_core._metrics.example_weights import applying_example_weights
+from estimator_core._metrics.joint_totals import Together
 from estimator_core._metrics.mean import mean
 from estimator_core._metrics.merging import check_same_structure, split_host_metrics
-from estimator_core._metrics.noting import noting
-from estimator_core._metrics.together import Together
+from estimator_core._metrics.term_recording import noting
 from estimator_core._model.initialize import step_key
 from estimator_core._model.scope import applying
-from estimator_core._model.shared import SharedJit
+from estimator_core._model.shared_programs import SharedJit
 from estimator_core._model.variables import VariableSpec
 from estimator_core._step.discovery import reject_tracers_in_hooks, report_padded_loss
 from estimator_core._step.model_fn import BoundModelFn

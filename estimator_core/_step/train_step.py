@@ -15,10 +15,10 @@ from estimator_core._backends import Placement
 from estimator_core._metrics.example_weights import applying_example_weights
 from estimator_core._model.initialize import step_key
 from estimator_core._model.scope import Scope, applying
-from estimator_core._model.shared import SharedJit
+from estimator_core._model.shared_programs import SharedJit
 from estimator_core._step import precision, sparse
-from estimator_core._step.columns import apart, gathering
 from estimator_core._step.discovery import Discovery, check_decisions, decisions_of, discover, form_of, train_metrics
+from estimator_core._step.joined_features import apart, gathering
 from estimator_core._step.model_fn import BoundModelFn
 from estimator_core._step.optimizer import apply_member
 from estimator_core._step.precision import (

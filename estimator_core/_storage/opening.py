@@ -117,7 +117,7 @@ def _served(scheme: str, plugins: Plugins | None) -> tuple[str, Plugins]:
                 f"several packages provide storage for {scheme}://: {', '.join(several)}. Block all but one by name, "
                 f"or let the policy choose: storage.{name} = {several[0].partition(':')[0]!r}."
             ) from error
-        from estimator_core._plugins.explain import explain_source
+        from estimator_core._plugins.not_found import explain_source
 
         others = ", ".join(f"{one}://" for one in ("file", *names)) + ". For a directory, give its absolute path."
         told = f"no installed package provides storage for {scheme}://. Known schemes: {others}"

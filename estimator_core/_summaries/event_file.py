@@ -4,7 +4,7 @@
 although a later checkpoint was committed. The `flush` of the layer below always waits for the disk. This module
 therefore writes the file: tensorboardX builds the summaries and their checksums, and the calling thread writes every
 record. The code that records how many bytes count waits for the disk
-(`estimator_core._journal.views.sync_event_files`).
+(`estimator_core._journal.derived.sync_event_files`).
 
 A run that is killed at step 130 and resumed from its checkpoint of step 100 writes the points 101 ... 130 a second
 time. `open_summary_writer(directory, resume_step=100)` therefore begins its file with `SessionLog.START` events of step

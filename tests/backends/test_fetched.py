@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from estimator_core._backends.fetched import fetched
+from estimator_core._backends.device_get import fetched
 
 
 def results() -> Any:

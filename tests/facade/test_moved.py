@@ -12,8 +12,8 @@ import pytest
 
 import estimator_core as ec
 from estimator_core import _moved
-from estimator_core._plugins.explain import COMMANDS, known_distribution, known_names
 from estimator_core._plugins.loader import HEAVY_PACKAGES
+from estimator_core._plugins.not_found import COMMANDS, known_distribution, known_names
 
 PACKAGES = sorted(
     {module for module, _ in _moved.MOVED.values()}

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from estimator_core._checkpoint import commit, journaled
+from estimator_core._checkpoint import commit, journal_shelf
 from estimator_core._export import pending
 from estimator_core._journal import writer
 from estimator_core._loop import evaluate_call, train_call
@@ -25,13 +25,13 @@ FUNCTIONS: dict[str, tuple[Any, str]] = {
     "record": (writer, "_append"),
     "trimming": (train_call, "trim_event_files"),
     "views": (train_call, "write_results_files"),
-    "names": (journaled.JournalShelf, "clean_up"),
+    "names": (journal_shelf.JournalShelf, "clean_up"),
     "evaluation": (evaluate_call, "evaluate_loop"),
     "arrays": (commit.orbax_io, "write_arrays"),
     "manifest": (commit, "seal"),
-    "rename": (journaled.JournalShelf, "_name"),
-    "retention": (journaled.JournalShelf, "_delete"),
-    "deletion": (journaled, "_remove"),
+    "rename": (journal_shelf.JournalShelf, "_name"),
+    "retention": (journal_shelf.JournalShelf, "_delete"),
+    "deletion": (journal_shelf, "_remove"),
     "export": (pending.PendingExport, "_run"),
 }
 

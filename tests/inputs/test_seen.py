@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from estimator_core._inputs.seen import SeenFeatures
+from estimator_core._inputs.seen_features import SeenFeatures
 
 
 @pytest.mark.parametrize(

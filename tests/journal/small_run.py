@@ -14,7 +14,7 @@ import numpy as np
 import optax
 
 import estimator_core as ec
-from estimator_core._checkpoint import commit, journaled
+from estimator_core._checkpoint import commit, journal_shelf
 from estimator_core._journal import writer
 from estimator_core._loop import eval_results, train_call
 from estimator_core._storage.local import LocalStorage
@@ -23,8 +23,8 @@ from estimator_core._storage.local import LocalStorage
 WHERE = {
     "record": (LocalStorage, "put_new"),
     "recorded": (writer, "refresh"),
-    "name": (journaled.JournalShelf, "_name"),
-    "delete": (journaled.JournalShelf, "_delete"),
+    "name": (journal_shelf.JournalShelf, "_name"),
+    "delete": (journal_shelf.JournalShelf, "_delete"),
     "arrays": (commit.orbax_io, "write_arrays"),
     "evaluation": (eval_results, "write_results"),
     "line": (eval_results, "append_line"),

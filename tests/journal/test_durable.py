@@ -12,8 +12,8 @@ from contextlib import closing
 import numpy as np
 import pytest
 
-from estimator_core._checkpoint import CheckpointItems, CheckpointStore, journaled
-from estimator_core._checkpoint.journaled import JournalShelf
+from estimator_core._checkpoint import CheckpointItems, CheckpointStore, journal_shelf
+from estimator_core._checkpoint.journal_shelf import JournalShelf
 from estimator_core._journal.entries import Evaluated
 from estimator_core._journal.reading import read_lineage
 from estimator_core._journal.writer import Journal as RealJournal
@@ -150,14 +150,14 @@ def test_a_save_begins_once_what_is_deleted_has_freed_its_space(tmp_path, monkey
         work.mkdir()
         (work / "manifest.json").write_text(str(step))
         shelf.publish(work, step, (), superfluous)
-    deletes, may_end, remove_tree = threading.Event(), threading.Event(), journaled.remove_tree
+    deletes, may_end, remove_tree = threading.Event(), threading.Event(), journal_shelf.remove_tree
 
     def slow_removal(path):
         deletes.set()
         may_end.wait()
         remove_tree(path)
 
-    monkeypatch.setattr(journaled, "remove_tree", slow_removal)
+    monkeypatch.setattr(journal_shelf, "remove_tree", slow_removal)
     assert shelf.remove([1]) == [1]
     assert deletes.wait(10)
     next_save = threading.Thread(target=shelf.begin, args=(3,))
@@ -172,8 +172,8 @@ def test_a_save_begins_once_what_is_deleted_has_freed_its_space(tmp_path, monkey
 
 def test_a_store_that_is_closed_has_deleted_what_no_rule_keeps(tmp_path, monkeypatch):
     journal = take_over(LocalStorage(tmp_path), "one", lambda lineage: 0)
-    remove_tree = journaled.remove_tree
-    monkeypatch.setattr(journaled, "remove_tree", lambda path: (time.sleep(0.1), remove_tree(path)))
+    remove_tree = journal_shelf.remove_tree
+    monkeypatch.setattr(journal_shelf, "remove_tree", lambda path: (time.sleep(0.1), remove_tree(path)))
     shelf = JournalShelf(tmp_path / "checkpoints", journal)
     with CheckpointStore(tmp_path, keep_max=1, shelf=shelf) as store:
         for step in (1, 2):
@@ -188,7 +188,7 @@ def test_a_deletion_that_fails_is_named_and_left_to_the_next_run(tmp_path, monke
 
     shelf = JournalShelf(tmp_path / "checkpoints", take_over(LocalStorage(tmp_path), "one", lambda lineage: 0))
     with monkeypatch.context() as patched:
-        patched.setattr(journaled, "remove_tree", refused)
+        patched.setattr(journal_shelf, "remove_tree", refused)
         for step, superfluous in ((1, ()), (2, (1,))):
             work = shelf.begin(step)
             work.mkdir()

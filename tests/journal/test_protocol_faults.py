@@ -5,9 +5,9 @@ from collections.abc import Callable
 
 import pytest
 
-from estimator_core._journal import collection, leases, writer
-from estimator_core._journal.collection import DATA
+from estimator_core._journal import garbage_collection, leases, writer
 from estimator_core._journal.entries import Retired
+from estimator_core._journal.garbage_collection import DATA
 from estimator_core._journal.leases import Lease
 from estimator_core._journal.reading import write_snapshot
 from estimator_core._storage.contract import ObjectExistsError, OutcomeUnknownError
@@ -59,7 +59,7 @@ def looking_late(storage, lease_seconds):
     return {one.key[7:].rpartition("/")[0] for one in entries if now - one.modified < lease_seconds}
 
 
-def blind(storage, lease_seconds, look=collection._leased):
+def blind(storage, lease_seconds, look=garbage_collection._leased):
     look(storage, lease_seconds)
     return set()
 
@@ -115,13 +115,13 @@ FAULTS: dict[str, tuple[Callable[[Put], None], str]] = {
     "epochs are not compared": (of_whoever_is_the_writer, "4"),
     "removed before the record says retired": (lambda put: put(f"{SCENARIO}._publish", removing_before_retiring), "8"),
     "a lease is not checked again": (lambda put: put(f"{SCENARIO}.lease", not_looking_again), "6"),
-    "leases are not asked for": (lambda put: put("estimator_core._journal.collection._leased", blind), "6"),
+    "leases are not asked for": (lambda put: put("estimator_core._journal.garbage_collection._leased", blind), "6"),
     "the clock is read after the leases": (
-        lambda put: put("estimator_core._journal.collection._leased", looking_late),
+        lambda put: put("estimator_core._journal.garbage_collection._leased", looking_late),
         "6",
     ),
     "what is under way is removed": (
-        lambda put: put("estimator_core._journal.collection._remove_unrecorded", removing_what_is_under_way),
+        lambda put: put("estimator_core._journal.garbage_collection._remove_unrecorded", removing_what_is_under_way),
         "58",
     ),
     "a snapshot before its record": (snapshot_first, "7"),

@@ -18,7 +18,7 @@ import optax
 import pytest
 
 import estimator_core as ec
-from estimator_core._model.shared import forget_shared
+from estimator_core._model.shared_programs import forget_shared
 
 CORE = str(Path(ec.__file__).parent)
 FIRST, LAST = 20, 70  # steps that count

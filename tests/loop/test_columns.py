@@ -13,7 +13,7 @@ import pytest
 import estimator_core as ec
 from estimator_core._loop import train_run
 from estimator_core._step import train_step
-from estimator_core._step.columns import Gathered, apart, gathering
+from estimator_core._step.joined_features import Gathered, apart, gathering
 
 NUMBERS = [f"c{index}" for index in range(6)]
 X: dict[str, Any] = {

@@ -182,8 +182,8 @@ def test_what_cannot_take_the_role_is_refused_before_the_first_step(
 @pytest.mark.parametrize(
     ("components", "error", "message"),
     [
-        ({"nan_tenser": None}, ArgumentError, r"no role 'nan_tenser'; did you mean 'nan_tensor'\? Roles are coordin"),
-        ({"zzz": "a"}, ArgumentError, "no role 'zzz'; Roles are"),
+        ({"nan_tenser": None}, ArgumentError, r"no role 'nan_tenser'\. Did you mean 'nan_tensor'\? Roles are coordin"),
+        ({"zzz": "a"}, ArgumentError, r"no role 'zzz'\. Roles are"),
         ({"export_check": None}, ArgumentError, r"components\['export_check'\] cannot be None"),
         ({"log": 3}, ArgumentTypeError, "should be the name of a component or None, given: 3"),
         ({"log": ""}, ArgumentTypeError, "should be the name of a component or None, given: ''"),

@@ -16,8 +16,8 @@ from estimator_core.testing import drive
 @pytest.mark.parametrize(
     ("name", "cure"),
     [
-        ("after_stp", "did you mean after_step"),
-        ("on_value", "did you mean on_values"),
+        ("after_stp", "did you mean 'after_step'"),
+        ("on_value", "did you mean 'on_values'"),
         ("next_time", r"Wake\(time=...\) returned by next_step"),
         ("comes_along", r"Wake\(joins=True\) returned by next_step"),
         ("values", r"run.follow\(name\), called in begin"),

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import estimator_core as ec
-from estimator_core._model.shared import forget_shared
+from estimator_core._model.shared_programs import forget_shared
 from tests.loop.conftest import linear_model_fn
 
 

@@ -13,8 +13,8 @@ import pytest
 
 import estimator_core as ec
 from estimator_core._metrics.base import TotalsMetric
-from estimator_core._metrics.noting import noting
-from estimator_core._metrics.together import Together
+from estimator_core._metrics.joint_totals import Together
+from estimator_core._metrics.term_recording import noting
 from estimator_core._metrics.totals import bucket_totals, total, total_value
 from estimator_core.metrics import merge_metrics
 

@@ -18,7 +18,7 @@ import pytest
 from jax.nn import initializers
 
 from estimator_core._model import initialize as initializing
-from estimator_core._model.alike import repeated
+from estimator_core._model.initial_value_groups import repeated
 from estimator_core._model.initialize import initialize
 from estimator_core._model.variables import VariableSpec, make_spec
 

@@ -10,8 +10,8 @@ from dataclasses import replace
 import pytest
 
 from estimator_core._plugins import Plugins, default_plugins
-from estimator_core._plugins.explain import COMMANDS, explain_absence
 from estimator_core._plugins.manifest import compare_versions
+from estimator_core._plugins.not_found import COMMANDS, explain_absence
 from estimator_core._plugins.records import KINDS, Kind
 from estimator_core.errors import ArgumentError, PluginLookupError
 

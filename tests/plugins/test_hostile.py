@@ -22,7 +22,7 @@ BROKEN = {
     "syntax-error": ("def broken(:\n", "SyntaxError"),
     "exits": ("import sys\nsys.exit(3)\n", "sys.exit(3) was called"),
     "raises": ("raise ValueError('no licence')\n", "ValueError: no licence"),
-    "misspelt-hook": ("def estimator_componets():\n    return []\n", "did you mean estimator_components?"),
+    "misspelt-hook": ("def estimator_componets():\n    return []\n", "did you mean 'estimator_components'?"),
     "a-list-for-a-hook": ("estimator_components = []\n", "estimator_components is []; it must be a function"),
     "renamed-argument": (
         "def estimator_run_hooks(the_run):\n    return []\n",

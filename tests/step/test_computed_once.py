@@ -10,7 +10,7 @@ import numpy as np
 import optax
 import pytest
 
-from estimator_core._model.shared import computed_once, forget_shared
+from estimator_core._model.shared_programs import computed_once, forget_shared
 
 X = jnp.arange(3.0)
 VALUES = {"a": jnp.ones(2), "b": jnp.ones((3, 4), jnp.bfloat16)}
@@ -82,14 +82,15 @@ def test_a_large_array_is_written_by_its_device(compiled):
 
 _ON_THE_SECOND = """
 import jax, jax.numpy as jnp
-from estimator_core._model import shared
+from estimator_core._model import shared_programs
 x = jax.device_put(jnp.ones(3), jax.devices()[1])
-assert jax.typeof(shared.computed_once(lambda: jnp.zeros(3))).sharding.mesh.empty
+assert jax.typeof(shared_programs.computed_once(lambda: jnp.zeros(3))).sharding.mesh.empty
 for device in jax.devices():
     with jax.set_mesh(jax.sharding.Mesh([device], ("data",))):
-        for one in jax.tree.leaves([shared.computed_once(lambda: jnp.zeros(3)), jax.jit(lambda: jnp.zeros(3))()]):
+        shared = shared_programs.computed_once(lambda: jnp.zeros(3))
+        for one in jax.tree.leaves([shared, jax.jit(lambda: jnp.zeros(3))()]):
             assert one.devices() == {device} and one.committed and jax.typeof(one).sharding.mesh.axis_names == ("data",)
-found = shared.computed_once(lambda x: (jnp.zeros(3), jnp.int32(0), x + 1), x)
+found = shared_programs.computed_once(lambda x: (jnp.zeros(3), jnp.int32(0), x + 1), x)
 assert [leaf.devices() for leaf in found] == [{jax.devices()[1]}] * 3, found
 assert all(leaf.committed for leaf in found)
 """

@@ -10,7 +10,7 @@ import pytest
 from jax.extend.core import Primitive
 
 import estimator_core as ec
-from estimator_core._model.shared import SharedJit, forget_shared, program_key
+from estimator_core._model.shared_programs import SharedJit, forget_shared, program_key
 
 
 @pytest.fixture(autouse=True)
@@ -111,7 +111,7 @@ def test_other_shapes_are_served_and_in_time_left_to_jax():
 
 
 def test_threads_share_while_others_are_forgotten(monkeypatch):
-    monkeypatch.setattr("estimator_core._model.shared._MOST", 1)
+    monkeypatch.setattr("estimator_core._model.shared_programs._MOST", 1)
 
     def doubled_and_added(number):
         return SharedJit(lambda x: x * 2 + number)(X).tolist()

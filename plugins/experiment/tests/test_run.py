@@ -186,7 +186,7 @@ def test_roles_are_set_from_the_shell(tmp_path, capsys):
     with pytest.raises(SystemExit, match=r"roles: \{'log': None, 'export_check': 'acme_loose'\}"):
         main(["run", str(program), "--set", "run_config.components={'log': None, 'export_check': 'acme_loose'}"])
     assert main(["run", str(program), "--set", "run_config.components={'lgo': None}"]) != 0
-    assert "no role 'lgo'; did you mean 'log'?" in capsys.readouterr().err
+    assert "no role 'lgo'. Did you mean 'log'?" in capsys.readouterr().err
 
 
 def test_a_program_that_is_loaded_again_adds_nothing_to_the_path(

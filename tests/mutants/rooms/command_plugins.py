@@ -141,7 +141,7 @@ MUTANTS = (
     Mutant(
         name="event-files-of-runs-below-are-left-ones",
         guarantee="rule 297",
-        file="estimator_core/_journal/views.py",
+        file="estimator_core/_journal/derived.py",
         old='if "journal" in names and IDENTITY in files and Path(directory) != root:',
         new="if False:",
         tests=("test_runs_in_directories_below_keep_their_event_files",),
@@ -168,7 +168,7 @@ MUTANTS = (
     Mutant(
         name="event-files-of-evaluations-below-are-left-ones",
         guarantee="rule 299",
-        file="estimator_core/_journal/views.py",
+        file="estimator_core/_journal/derived.py",
         old="(match := _EVENT_FILE.fullmatch(name)) and int(match[1]):",
         new="match := _EVENT_FILE.fullmatch(name):",
         tests=("test_a_model_dir_below_in_which_nobody_has_trained_keeps_its_event_files",),

@@ -112,7 +112,7 @@ MUTANTS = (
     Mutant(
         name="a-method-of-a-hook-may-yield",
         guarantee="rule 290",
-        file=_ROOM + "_members.py",
+        file=_ROOM + "_hook_members.py",
         old="if waits != inspect.isgeneratorfunction(member):",
         new="if waits:",
         tests=(

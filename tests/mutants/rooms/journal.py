@@ -50,7 +50,7 @@ MUTANTS = (
     Mutant(
         name="a-copy-in-the-way-is-deleted",
         guarantee="rule 45",
-        file=_CHECKPOINT + "journaled.py",
+        file=_CHECKPOINT + "journal_shelf.py",
         old="if (saved.step, digest) in self._doomed.values():",
         new="if True:",
         tests=("test_a_copy_in_the_way_of_a_save_is_kept_under_another_name",),
@@ -59,7 +59,7 @@ MUTANTS = (
     Mutant(
         name="a-save-begins-while-space-is-being-freed",
         guarantee="rule 159",
-        file=_CHECKPOINT + "journaled.py",
+        file=_CHECKPOINT + "journal_shelf.py",
         old="        self.settle()\n        try:",
         new="        try:",
         tests=("test_a_save_begins_once_what_is_deleted_has_freed_its_space",),
@@ -86,7 +86,7 @@ MUTANTS = (
     Mutant(
         name="points-after-the-last-checkpoint-stay",
         guarantee="rule 44",
-        file=_JOURNAL + "views.py",
+        file=_JOURNAL + "derived.py",
         old="elif frozen or path.stat().st_size > size:",
         new="elif frozen:",
         tests=("test_the_audit_finds_and_mends[bytes beyond]",),
@@ -130,7 +130,7 @@ MUTANTS = (
     Mutant(
         name="what-a-living-evaluation-writes-is-removed",
         guarantee="rule 127",
-        file=_JOURNAL + "views.py",
+        file=_JOURNAL + "derived.py",
         old="if free is False or (sure and free is None):",
         new="if sure and free is None:",
         tests=("test_a_living_evaluation_beside_the_next_one_is_not_harmed",),
@@ -139,7 +139,7 @@ MUTANTS = (
     Mutant(
         name="without-locks-every-evaluation-is-taken-for-dead",
         guarantee="rule 127",
-        file=_JOURNAL + "views.py",
+        file=_JOURNAL + "derived.py",
         old="if free is False or (sure and free is None):",
         new="if free is False:",
         tests=("test_without_locks_only_a_run_that_takes_over_removes",),
@@ -211,7 +211,7 @@ MUTANTS = (
     Mutant(
         name="an-evaluator-publishes-nothing",
         guarantee="rule 128",
-        file="estimator_core/_door.py",
+        file="estimator_core/_estimator_internals.py",
         old="    estimator._place.written(estimator._devices.processes.index)",
         new="    _ = estimator",
         tests=("test_what_is_evaluated_and_exported_after_the_end_is_in_the_store",),

@@ -390,7 +390,7 @@ MUTANTS = (
     Mutant(
         name="an-earlier-member-is-taken-in-silence",
         guarantee="rule 35",
-        file=_CORE + "_members.py",
+        file=_CORE + "_hook_members.py",
         old="if name in _EARLIER:",
         new="if False:",
         tests=("test_a_reserved_name_is_refused_with_its_cure",),
@@ -398,7 +398,7 @@ MUTANTS = (
     Mutant(
         name="a-misspelt-member-is-taken-in-silence",
         guarantee="rule 35",
-        file=_CORE + "_members.py",
+        file=_CORE + "_hook_members.py",
         old="if name.startswith(RESERVED) and name not in METHODS:",
         new="if False:",
         tests=("test_a_reserved_name_is_refused_with_its_cure",),
@@ -406,7 +406,7 @@ MUTANTS = (
     Mutant(
         name="a-class-may-put-an-attribute-for-a-method",
         guarantee="rule 35",
-        file=_CORE + "_members.py",
+        file=_CORE + "_hook_members.py",
         old="if name in METHODS and not _is_method(value):",
         new="if False:",
         tests=("test_an_attribute_in_the_place_of_a_method_is_refused",),
@@ -414,7 +414,7 @@ MUTANTS = (
     Mutant(
         name="an-object-may-put-an-attribute-for-a-method",
         guarantee="rule 35",
-        file=_CORE + "_members.py",
+        file=_CORE + "_hook_members.py",
         old="        if not callable(value):\n",
         new="        if False:\n",
         tests=("test_an_attribute_in_the_place_of_a_method_is_refused",),
@@ -422,7 +422,7 @@ MUTANTS = (
     Mutant(
         name="any-place-is-taken",
         guarantee="rule 35",
-        file=_CORE + "_members.py",
+        file=_CORE + "_hook_members.py",
         old="    if place not in PLACES:\n",
         new="    if False:\n",
         tests=("test_a_place_that_does_not_exist_is_refused",),
@@ -509,7 +509,7 @@ MUTANTS = (
     Mutant(
         name="what-only-looks-like-a-total-is-added",
         guarantee="rule 182",
-        file=_CORE + "_metrics/together.py",
+        file=_CORE + "_metrics/joint_totals.py",
         old='totals = not apart and getattr(type(metric), "merge", None) is TotalsMetric.merge',
         new="totals = not apart",
         tests=("test_totals_side_by_side_have_the_bits_that_they_have_alone",),
@@ -518,7 +518,7 @@ MUTANTS = (
     Mutant(
         name="totals-are-summed-one-by-one",
         guarantee="rule 182",
-        file=_CORE + "_metrics/together.py",
+        file=_CORE + "_metrics/joint_totals.py",
         old="if len(group) > 1:",
         new="if False:",
         tests=("test_their_sums_take_the_kernels_of_one",),

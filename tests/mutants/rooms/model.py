@@ -176,7 +176,7 @@ MUTANTS = (
     Mutant(
         name="constants-of-a-program-do-not-count",
         guarantee="rule 142",
-        file=_ROOM + "shared.py",
+        file=_ROOM + "shared_programs.py",
         old="        self._hash.update(values.tobytes())",
         new="        pass",
         tests=("test_constants_count_at_any_depth",),
@@ -185,7 +185,7 @@ MUTANTS = (
     Mutant(
         name="operations-of-a-program-do-not-count",
         guarantee="rule 142",
-        file=_ROOM + "shared.py",
+        file=_ROOM + "shared_programs.py",
         old="            self._text(name, repr(equation.ctx))",
         new="            self._text(repr(equation.ctx))",
         tests=("test_operations_count",),
@@ -194,7 +194,7 @@ MUTANTS = (
     Mutant(
         name="alike-whatever-the-numbers",
         guarantee="rule 200",
-        file=_ROOM + "alike.py",
+        file=_ROOM + "initial_value_groups.py",
         old="return (initializer.__code__, *around) if",
         new="return initializer.__code__ if",
         tests=("test_other_numbers_in_an_initialiser_are_another_one",),
@@ -203,7 +203,7 @@ MUTANTS = (
     Mutant(
         name="functions-of-users-are-alike",
         guarantee="rule 200",
-        file=_ROOM + "alike.py",
+        file=_ROOM + "initial_value_groups.py",
         old=" or initializer.__globals__ is not _OF_JAX",
         new="",
         tests=("test_what_an_initialiser_of_a_user_reads_elsewhere_counts_for_each_variable",),
@@ -212,7 +212,7 @@ MUTANTS = (
     Mutant(
         name="rows-in-vain-change-the-bits",
         guarantee="rule 200",
-        file=_ROOM + "alike.py",
+        file=_ROOM + "initial_value_groups.py",
         old=" or not partitionable",
         new="",
         tests=("test_rows_are_drawn_exactly_where_their_number_changes_the_bits",),
@@ -221,7 +221,7 @@ MUTANTS = (
     Mutant(
         name="rows-that-change-the-scale",
         guarantee="rule 200",
-        file=_ROOM + "alike.py",
+        file=_ROOM + "initial_value_groups.py",
         old="code not in _ANY_SHAPE or",
         new="",
         tests=("test_a_program_draws_tables_of_similar_numbers_of_rows",),
@@ -247,7 +247,7 @@ MUTANTS = (
     Mutant(
         name="weak-numbers-become-strong",
         guarantee="rule 203",
-        file=_ROOM + "shared.py",
+        file=_ROOM + "shared_programs.py",
         old="not aval.weak_type and ",
         new="",
         tests=("test_results_are_those_of_jit",),
@@ -256,7 +256,7 @@ MUTANTS = (
     Mutant(
         name="known-results-go-to-the-first-device",
         guarantee="rule 203",
-        file=_ROOM + "shared.py",
+        file=_ROOM + "shared_programs.py",
         old="np.full(aval.shape, value, aval.dtype), place)",
         new="np.full(aval.shape, value, aval.dtype), None)",
         tests=("test_results_are_on_the_device_of_the_arguments",),
@@ -265,7 +265,7 @@ MUTANTS = (
     Mutant(
         name="every-broadcast-is-a-number",
         guarantee="rule 203",
-        file=_ROOM + "shared.py",
+        file=_ROOM + "shared_programs.py",
         old="return isinstance(operand, Literal) and not np.ndim(operand.val)",
         new="return True",
         tests=("test_results_are_those_of_jit",),
@@ -274,7 +274,7 @@ MUTANTS = (
     Mutant(
         name="first-slots-are-compiled",
         guarantee="rule 203",
-        file=_ROOM + "shared.py",
+        file=_ROOM + "shared_programs.py",
         old="or one in filled)",
         new=")",
         tests=("test_the_first_slots_of_an_optimizer_are_not_compiled",),
@@ -283,7 +283,7 @@ MUTANTS = (
     Mutant(
         name="a-program-serves-the-mesh-of-other-devices",
         guarantee="rule 142",
-        file=_ROOM + "shared.py",
+        file=_ROOM + "shared_programs.py",
         old="config.jax_default_device, _mesh(), ",
         new="config.jax_default_device, ",
         tests=("test_values_are_on_the_device_of_the_mesh_of_each_estimator",),
@@ -292,7 +292,7 @@ MUTANTS = (
     Mutant(
         name="tuples-are-compared-by-their-text",
         guarantee="rule 200",
-        file=_ROOM + "alike.py",
+        file=_ROOM + "initial_value_groups.py",
         old="        return None if None in parts else (tuple, *parts)",
         new="        return None if None in parts and False else (tuple, repr(value))",
         tests=("test_numbers_in_a_tuple_are_compared_whole",),

@@ -405,7 +405,7 @@ MUTANTS = (
     Mutant(
         name="a-page-replaces-any-file",
         guarantee="rule 150",
-        file="estimator_core/_cli/places.py",
+        file="estimator_core/_cli/path_options.py",
         old='.endswith(".html")',
         new='.endswith("")',
         in_cut=False,

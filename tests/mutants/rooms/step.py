@@ -405,7 +405,7 @@ MUTANTS = (
     Mutant(
         name="columns-reach-the-model-in-another-order",
         guarantee="rule 184",
-        file=_ROOM + "columns.py",
+        file=_ROOM + "joined_features.py",
         old="return dict(sorted(parts.items()))",
         new="return parts",
         tests=("test_training_has_the_bits_of_separate_columns",),
@@ -414,7 +414,7 @@ MUTANTS = (
     Mutant(
         name="every-column-is-an-argument",
         guarantee="rule 184",
-        file=_ROOM + "columns.py",
+        file=_ROOM + "joined_features.py",
         old="return gather if groups else None",
         new="return None",
         tests=("test_a_step_takes_two_matrices_in_place_of_eleven_columns",),
@@ -423,7 +423,7 @@ MUTANTS = (
     Mutant(
         name="features-that-differ-in-length-break-the-step",
         guarantee="rule 184",
-        file=_ROOM + "columns.py",
+        file=_ROOM + "joined_features.py",
         old="elif len({value.shape for value in values}) == 1:",
         new="elif True:",
         tests=("test_features_that_later_differ_in_length_travel_alone",),
@@ -432,7 +432,7 @@ MUTANTS = (
     Mutant(
         name="a-wide-feature-is-taken-apart-at-another-place",
         guarantee="rule 184",
-        file=_ROOM + "columns.py",
+        file=_ROOM + "joined_features.py",
         old="flat[:, place * width : (place + 1) * width]",
         new="flat[:, place : place + width]",
         tests=("test_training_has_the_bits_of_separate_features_of_more_axes",),

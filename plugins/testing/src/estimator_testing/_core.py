@@ -11,6 +11,8 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from estimator_core._hook_members import METHODS as METHODS
+    from estimator_core._hook_members import RESERVED as RESERVED
     from estimator_core._jax_values import is_traced as is_traced
     from estimator_core._journal.entries import decode as decode
     from estimator_core._journal.entries import digest_of as digest_of
@@ -23,8 +25,6 @@ if TYPE_CHECKING:
     from estimator_core._loop.hook_order import in_order as in_order
     from estimator_core._loop.hook_schedule import HookSchedule as HookSchedule
     from estimator_core._loop.time_spent import TimeSpent as TimeSpent
-    from estimator_core._members import METHODS as METHODS
-    from estimator_core._members import RESERVED as RESERVED
     from estimator_core._model.adapter import Trainable as Trainable
     from estimator_core._model.initialize import initialize as initialize
     from estimator_core._model.initialize import seed_words as seed_words
@@ -50,10 +50,10 @@ _HOME = {
     "HookCalls": "_loop.hook_calls",
     "HookSchedule": "_loop.hook_schedule",
     "TimeSpent": "_loop.time_spent",
-    "METHODS": "_members",
+    "METHODS": "_hook_members",
     "MOVED": "_moved",
     "MOVED_MODULES": "_moved",
-    "RESERVED": "_members",
+    "RESERVED": "_hook_members",
     "Scope": "_model.scope",
     "Trainable": "_model.adapter",
     "add": "_journal.lineage",

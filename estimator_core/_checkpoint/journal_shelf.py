@@ -25,8 +25,8 @@ from estimator_core._checkpoint import catalog
 from estimator_core._checkpoint.catalog import manifest_digest, where_is
 from estimator_core._checkpoint.manifest import read_manifest
 from estimator_core._files import remove_tree, sync_directory
+from estimator_core._journal.derived import sync_event_files
 from estimator_core._journal.entries import Entry, Removed, Retired, Saved
-from estimator_core._journal.views import sync_event_files
 from estimator_core._journal.writer import RunJournal
 from estimator_core._storage.contract import StorageGoneError
 from estimator_core.errors import CheckpointError, SupersededError

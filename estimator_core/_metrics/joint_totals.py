@@ -17,7 +17,7 @@ import jax.numpy as jnp
 
 from estimator_core._metrics.base import TotalsMetric
 from estimator_core._metrics.merging import merge_metrics
-from estimator_core._metrics.noting import Noted
+from estimator_core._metrics.term_recording import Noted
 from estimator_core._metrics.totals import exact_sum, merge_totals
 
 if TYPE_CHECKING:

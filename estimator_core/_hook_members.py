@@ -1,12 +1,12 @@
-"""Names of users and plugins: members that a hook may define, methods whose calls would run nothing, misspelt names."""
+"""The members that a hook may define, and members of users whose calls would run nothing."""
 
 from __future__ import annotations
 
-import difflib
 import inspect
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from estimator_core._suggestions import suggestion
 from estimator_core.errors import HookError
 
 METHODS = (
@@ -34,17 +34,6 @@ _EARLIER = {
 }
 
 
-def did_you_mean(name: object, known: Iterable[object]) -> str:
-    """Returns a question for the end of a message about an unknown name; "" if no known name is similar.
-
-    Example:
-        >>> did_you_mean("los", ["loss", "accuracy"])
-        " Did you mean 'loss'?"
-    """
-    near = difflib.get_close_matches(str(name), map(str, known), n=1)
-    return f" Did you mean {near[0]!r}?" if near else ""
-
-
 def check_members(kind: type[Any]) -> None:
     """Refuses a hook class that defines a reserved name that is not a member.
 
@@ -60,8 +49,7 @@ def check_members(kind: type[Any]) -> None:
                 f"{where}: `{name}` is a method of every hook and cannot be {value!r}. Give the attribute another name."
             )
         if name.startswith(RESERVED) and name not in METHODS:
-            near = difflib.get_close_matches(name, METHODS, n=1)
-            hint = f"did you mean {near[0]}?" if near else f"the methods of a hook are {', '.join(METHODS)}."
+            hint = suggestion(name, METHODS, f"the methods of a hook are {', '.join(METHODS)}.")
             raise HookError(
                 f"{where}: `{name}`: {hint} Names that begin with {', '.join(RESERVED)} are reserved for members of "
                 "Hook; give a method of your own another name."
