@@ -116,7 +116,7 @@ def test_none_leaves_a_role_empty(make: Any, train_input: Any) -> None:
 
 
 def test_a_role_takes_a_qualified_name(make: Any, train_input: Any) -> None:
-    with pytest.raises(PluginLookupError, match=r"components=\{'nan_tensor': 'nan_tensor'\}.*given by 2 plugins"):
+    with pytest.raises(PluginLookupError, match=r"components=\{'nan_tensor': 'nan_tensor'\}.*provided by 2 plugins"):
         make(components={"nan_tensor": "nan_tensor"}).train(train_input, max_steps=1)
     make(components={"nan_tensor": "estimator-core:nan_tensor"}).train(train_input, max_steps=1)
     assert MADE == []
