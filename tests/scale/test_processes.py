@@ -123,7 +123,7 @@ def test_a_killed_process_is_named_and_the_relaunch_goes_on(tmp_path: Path):
     done = launch("fault_worker.py", 4, {**settings, "fault": "kill", "who": 2, "at": 12})
     assert done.returncode == 75, done.stdout
     for survivor in (0, 1, 3):
-        assert re.search(rf"\[{survivor}\] .*Process 2 of 4 .* is lost: nothing was heard of it", done.stdout)
+        assert re.search(rf"\[{survivor}\] .*Process 2 of 4 .* is lost: nothing was heard from it", done.stdout)
     assert "did not end; it is killed" not in done.stderr  # `launch` allows them sixty seconds
     again = launch("fault_worker.py", 4, settings)
     assert again.returncode == 0, again.stdout

@@ -79,7 +79,7 @@ def test_initialize_sets_flags_and_share_of_memory_once():
     assert "--xla_gpu_autotune_level=2" in flags
     assert not any("pipelined_all_reduce" in flag for flag in flags)
     assert len(flags) == len(DEFAULT_FLAGS) == len(set(flags))
-    assert "came too late" in late
+    assert "was called too late" in late
 
 
 def test_the_environment_wins():

@@ -29,7 +29,7 @@ def test_the_plugin_for_cuda_12_is_enough():
     [
         (lambda: asked(JAX_PLATFORMS="cpu"), ["JAX_PLATFORMS=cpu", "unset"]),
         (lambda: asked(installed={"jaxlib": "0.10.2"}), ["no CUDA plugin", "estimator-backends-gpu[cuda]"]),
-        (lambda: asked(installed={**INSTALLED, "jaxlib": "0.10.3"}), ["0.10.2", "0.10.3", "one version"]),
+        (lambda: asked(installed={**INSTALLED, "jaxlib": "0.10.3"}), ["0.10.2", "0.10.3", "same version"]),
         (lambda: asked(driver=None), ["no NVIDIA driver", "libcuda"]),
         (lambda: asked(Driver(cuda=(12, 4), devices=(CARD,))), ["too old", "12.4", "13.0", "Update"]),
         (lambda: asked(Driver(cuda=(13, 0), devices=(), error="cuInit failed with error 803")), ["803", "nvidia-smi"]),

@@ -78,4 +78,4 @@ def test_once_jax_has_started_it_is_too_late() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 1
-    assert "ArgumentError: estimator_backends_tpu.configure came too late" in done.stderr
+    assert "ArgumentError: estimator_backends_tpu.configure was called too late" in done.stderr

@@ -142,7 +142,7 @@ def test_an_export_that_takes_less_than_training_did_says_so(tmp_path, caplog):
     estimator, _ = tagged(tmp_path / "model")
     receiver = ec.export.build_raw_serving_input_receiver_fn({"tags": ec.export.Feature((None, 2), "string")})
     estimator.export_saved_model(str(tmp_path / "e"), receiver)
-    assert "takes 2 values of the feature 'tags', and training saw examples with 3" in caplog.text
+    assert "takes 2 values of the feature 'tags', but training saw examples with 3" in caplog.text
 
 
 def test_integers_crossed_by_name_are_told_and_exported_by_their_type(tmp_path, caplog):
@@ -152,7 +152,7 @@ def test_integers_crossed_by_name_are_told_and_exported_by_their_type(tmp_path, 
     estimator = tab.LinearClassifier(columns, str(tmp_path / "model"), config=ec.RunConfig(**QUIET))
     estimator.train(lambda: [(features, np.array([[0], [1], [1]]))])
     estimator.export_saved_model(str(tmp_path / "texts"), tab.columns_receiver_fn(columns))
-    assert "the feature 'a' as string, and training saw int" in caplog.text
+    assert "the feature 'a' as string, but training saw int" in caplog.text
     assert "VarLenFeature('int64') in its feature_spec" in caplog.text
     integers = {name: ec.export.VarLenFeature("int64") for name in features}
     receiver = ec.export.build_parsing_serving_input_receiver_fn({**tab.make_parse_example_spec(columns), **integers})

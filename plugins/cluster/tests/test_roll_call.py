@@ -57,7 +57,9 @@ def test_all_have_come_and_the_port_is_free_again(secret: bytes | None):
 def test_a_process_that_has_no_mutual_tls_is_named_in_all(by: int):
     site = Site()
     heard = site.come(site.call(0, 2, mutual_tls=by == 0), site.call(1, 2, mutual_tls=by == 1))
-    text = f"host-{by}, pid {by} connects by mutual TLS, host-{1 - by}, pid {1 - by} does not. Set JAX_MTLS_CERT_FILE"
+    text = (
+        f"host-{by}, pid {by} connects by mutual TLS, but host-{1 - by}, pid {1 - by} does not. Set JAX_MTLS_CERT_FILE"
+    )
     assert [one.startswith(text) for one in heard] == [True, True], heard
 
 
@@ -70,8 +72,8 @@ def test_who_is_missing_is_named_in_every_process_that_has_come():
     assert time.monotonic() - began < 20.0
     assert len(heard) == 2
     for text in heard:
-        assert text.startswith(f"Processes 1 (b:1), 3 (d:1) have not come to {site.place} within")
-        assert "of 4 processes there are 0 (host-0, pid 0), 2 (host-2, pid 2)" in text
+        assert text.startswith(f"Processes 1 (b:1), 3 (d:1) have not reached {site.place} within")
+        assert "of 4 processes, these have: 0 (host-0, pid 0), 2 (host-2, pid 2)" in text
 
 
 def test_process_0_is_missing():
@@ -116,7 +118,7 @@ def test_a_stranger_is_ignored(caplog: pytest.LogCaptureFixture):
         for stranger in strangers:
             stranger.close()
     assert heard == ["", ""]
-    assert "is not of this run" in caplog.text
+    assert "does not belong to this run" in caplog.text
 
 
 SERVICE = """
@@ -225,4 +227,4 @@ def test_a_run_whose_process_is_missing_ends_in_time_and_names_it(tmp_path: Path
     for child in children:
         said, _ = child.communicate(timeout=120)
         assert child.returncode == 1, said
-        assert "BackendUnavailableError: Process 1 has not come to" in said
+        assert "BackendUnavailableError: Process 1 has not reached" in said

@@ -134,7 +134,7 @@ def test_all_late_processes_are_named():
     store = FakeStore(4)
     made = coordinators(store, 4)
     SealedStore(store, b"of the run").put("est/r/0/topics/save/0/2", "")
-    with pytest.raises(ProcessLostError, match=r"Process 1 of 4 .* come to 'save' within 0.5 s, nor have .*\[3\]"):
+    with pytest.raises(ProcessLostError, match=r"Process 1 of 4 .* arrived at 'save' within 0.5 s, nor have .*\[3\]"):
         made[0].barrier("save", 0.5)
     for one in reversed(made):
         one.close()

@@ -95,7 +95,7 @@ def test_stall_watchdog_dumps_the_stacks_once_and_says_when_it_goes_on(caplog: p
     messages = [record.getMessage() for record in caplog.records]
     (dump,) = [message for message in messages if "no step has finished" in message]
     assert "in before_step" in dump
-    assert "the last one seen was step 1" in dump
+    assert "the last one was step 1" in dump
     assert any("finished after" in message for message in messages)
     assert not [thread for thread in threading.enumerate() if thread.name == "stall-watchdog"]
 

@@ -54,7 +54,7 @@ def test_a_profile_beside_another_one_is_left_out_by_name(tmp_path: Path, caplog
     assert run.step == 4
     assert profiles(tmp_path) == []
     (warning,) = warnings(caplog)
-    assert warning.startswith("ProfilerHook: the profile that begins at step 3 is left out: ")
+    assert warning.startswith("ProfilerHook: the profile that begins at step 3 is skipped: ")
 
 
 def test_the_first_process_says_when_a_profile_begins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):

@@ -129,7 +129,9 @@ def followed(
 KILLED = r"process 1 on \S+ has ended: ended by SIGKILL"
 FAILED = r"process 1 on \S+ has ended: failed with status 1"
 TOLD = r"\[0\] .*Process 1 of 2 \(\S+, pid \d+\) is lost: it failed: RuntimeError: the input of this process broke"
-FROZEN = r"\[0\] .*Process 1 of 2 \(\S+, pid \d+\) is lost: nothing was heard of it for 20 s: killed, frozen or cut off"
+FROZEN = (
+    r"\[0\] .*Process 1 of 2 \(\S+, pid \d+\) is lost: nothing was heard from it for 20 s: killed, frozen or cut off"
+)
 NAMES = {"kill": (KILLED,), "freeze": (FROZEN,), "raise": (FAILED, TOLD)}
 
 

@@ -151,7 +151,7 @@ def test_annotations_are_kept(runner, batch):
 
 def test_bound_modules_and_writing_back_are_refused(runner, batch):
     bound = nn.Dense(4).bind({"params": {}})
-    with pytest.raises(VariableError, match="bound to variables already"):
+    with pytest.raises(VariableError, match="already bound to variables"):
         runner(lambda x: module(bound, name="net")(x)).discover(batch)
     with pytest.raises(ArgumentTypeError, match="hold no values"):
         write_back(nn.Dense(4), {"net/kernel": np.zeros(1)}, name="net")

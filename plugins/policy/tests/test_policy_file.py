@@ -256,8 +256,8 @@ def test_strict_holds_whoever_says_otherwise(site, policy):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("[plugin]\n", "the table 'plugin', which no policy has; did you mean 'plugins'?"),
-        ('[plugins]\nalow = ["a"]\n', "the setting 'alow', which no policy has; did you mean 'allow'?"),
+        ("[plugin]\n", "the unknown table 'plugin'; did you mean 'plugins'?"),
+        ('[plugins]\nalow = ["a"]\n', "the unknown setting 'alow'; did you mean 'allow'?"),
         ('[plugins]\nallow = "a"\n', "allow is 'a'; it must be a list"),
         ("[plugins]\nblock = [7]\n", r"block is \[7\]; it must be a list"),
         ('[plugins]\nstrict = "yes"\n', "strict is 'yes'; it must be true or false"),

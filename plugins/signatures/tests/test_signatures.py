@@ -27,7 +27,7 @@ def test_receiver_tensors_of_other_names_are_renamed_by_identity():
 
 def test_features_that_are_one_object_keep_their_names():
     assert renaming({"x": X, "y": X, "z": X}, {"x": X, "y": X, "z": X}) == ()
-    with pytest.raises(ExportError, match="are one Feature object, so it is open which of them it is"):
+    with pytest.raises(ExportError, match="are one Feature object, so it is unclear which of them it is"):
         renaming({"p": X, "q": X}, {"x": X})
     other = ec.export.Feature((None, 3))  # the receiver tensor of its name is another feature already
     for received, features in (({"x": X}, {"y": X, "x": other}), ({"x": X}, {"y": X, "x": X})):

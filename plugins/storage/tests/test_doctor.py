@@ -79,12 +79,12 @@ class Denies(LocalStorage):
 
 FAULTS = {
     Forgets: ("conditional writes", "the server ignores the condition"),
-    RefusesAndWrites: ("conditional writes", "and yet it changed the object"),
+    RefusesAndWrites: ("conditional writes", "but it changed the object"),
     SendsTwice: ("conditional writes", "sends requests twice"),
     LooksThenWrites: ("16 writers at once", "were accepted"),
-    ListsLate: ("lists", "does not have what was just written"),
-    ListsWide: ("lists", "has what is below .../10"),
-    RangesFromTheStart: ("ranges", "other bytes than were written"),
+    ListsLate: ("lists", "lacks an object that was just written"),
+    ListsWide: ("lists", "has objects below .../10"),
+    RangesFromTheStart: ("ranges", "bytes other than those written"),
     RangesCutShort: ("ranges", "more bytes can be read"),
     KeepsDeleted: ("deletes", "can still be read"),
     Denies: ("deletes", "s3:DeleteObject"),
@@ -131,7 +131,7 @@ def test_the_command_finds_a_server_that_ignores_conditions(s3, capsys, monkeypa
         assert main(["storage", "doctor", "s3://deaf-bucket/run"]) == 1
     out = capsys.readouterr().out
     assert "FAULT  conditional writes: a second conditional write of a key is accepted" in out
-    assert "FAULT  16 writers at once: of 16 conditional writes of one key at once, 16 were accepted" in out
+    assert "FAULT  16 writers at once: of 16 simultaneous conditional writes of one key, 16 were accepted" in out
     assert "ok     ranges" in out
     assert "Do not train here" in out
 

@@ -171,7 +171,7 @@ def test_a_second_lookup_of_a_table_is_refused(tmp_path: Path) -> None:
         for _ in range(2):
             growing_program.USERS.lookup("user", features["user"], mode)
 
-    with pytest.raises(ec.EstimatorError, match=r"looked up once in a model_fn, .* concatenate the ids"):
+    with pytest.raises(ec.EstimatorError, match=r"A model_fn looks up a table once, .* concatenate the ids"):
         trained(model_fn, np.zeros((4, 2), np.int32), tmp_path)
 
 

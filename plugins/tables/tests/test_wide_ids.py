@@ -34,7 +34,7 @@ def test_unsigned_ids_have_the_words_of_the_same_bits() -> None:
     [
         ({"other": np.zeros(2, np.int64)}, r"no feature 'id'. Features: \['other'\]"),
         ({"id": np.zeros(2)}, "'id' must hold integers, given float64"),
-        ({"id": np.array([1, 2**64 - 1], np.uint64)}, r"'id' holds 2\*\*64 - 1, whose words stand for no id"),
+        ({"id": np.array([1, 2**64 - 1], np.uint64)}, r"'id' holds 2\*\*64 - 1, whose words stand for a missing id"),
     ],
 )
 def test_refused(batch: Any, message: str) -> None:
@@ -44,7 +44,7 @@ def test_refused(batch: Any, message: str) -> None:
 
 @pytest.mark.parametrize("features", ["id", []])
 def test_a_list_of_names_is_needed(features: Any) -> None:
-    with pytest.raises(ec.EstimatorError, match="takes a list of names of features"):
+    with pytest.raises(ec.EstimatorError, match="takes a list of feature names"):
         WideIds(features)
 
 

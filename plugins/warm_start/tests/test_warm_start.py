@@ -227,9 +227,9 @@ def test_tokens_are_lines_and_nothing_else(tmp_path):
         (
             {"backup_initializer": lambda shape, dtype=None, partition_info=None: np.zeros(shape, dtype)},
             ArgumentTypeError,
-            r"a function of \(shape, dtype, partition_info\), and is called with \(key, shape, dtype\)",
+            r"a function of \(shape, dtype, partition_info\), but is called with \(key, shape, dtype\)",
         ),
-        ({"backup_initializer": lambda shape, dtype: 0}, ArgumentTypeError, r"a function of \(shape, dtype\), and"),
+        ({"backup_initializer": lambda shape, dtype: 0}, ArgumentTypeError, r"a function of \(shape, dtype\), but"),
         ({"old_vocab": "nowhere.txt"}, ArgumentError, "no vocabulary file 'nowhere.txt'"),
     ],
 )

@@ -51,7 +51,7 @@ class GPUBackend:
         SETTINGS.used = True
         if _jax_has_started():
             _log.warning(
-                "jax was used before the gpu backend: its compiler flags and share of memory stay as they were. Make "
+                "jax was used before the gpu backend: its compiler flags and share of memory keep their values. Create "
                 "the Estimator first, or set XLA_FLAGS and %s.",
                 _FRACTION,
             )

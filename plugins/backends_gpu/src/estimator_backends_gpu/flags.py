@@ -49,7 +49,7 @@ DEFAULT_FLAGS = (
     CompilerFlag(
         name="xla_gpu_enable_while_loop_double_buffering",
         value="true",
-        why="unrolls loops over layers twice, which spares the copies between iterations and lets collectives overlap",
+        why="unrolls loops over layers twice, which avoids the copies between iterations and lets collectives overlap",
     ),
 )
 

@@ -37,7 +37,7 @@ def probe(
     """
     chosen = environment.get("JAX_PLATFORMS", "")
     if chosen and not _GPU_PLATFORMS & set(chosen.split(",")):
-        return Unavailable(reason=f"JAX_PLATFORMS={chosen} leaves the GPU out; unset it, or add cuda.")
+        return Unavailable(reason=f"JAX_PLATFORMS={chosen} excludes the GPU; unset it, or add cuda.")
     found = next(((name, needed) for name, needed in _PLUGINS if version_of(name) is not None), None)
     if found is None:
         return Unavailable(reason=f"jax has no CUDA plugin here. Install it: {INSTALL}.")
@@ -53,8 +53,9 @@ def probe(
     if driver.cuda < needed:
         return Unavailable(
             reason=(
-                f"the NVIDIA driver is too old: it runs CUDA {_dotted(driver.cuda)}, {plugin} needs {_dotted(needed)}. "
-                "Update the driver, or install the plugin for the older CUDA: pip install 'jax[cuda12]'."
+                f"the NVIDIA driver is too old: it runs CUDA {_dotted(driver.cuda)}, but {plugin} needs "
+                f"{_dotted(needed)}. Update the driver, or install the plugin for the older CUDA: pip install "
+                "'jax[cuda12]'."
             )
         )
     if not driver.devices:
@@ -69,7 +70,7 @@ def _other_version(plugin: str, version_of: Callable[[str], str | None]) -> str 
     mine, jaxlib = version_of(plugin), version_of("jaxlib")
     if mine is None or jaxlib is None or mine.split(".")[:3] == jaxlib.split(".")[:3]:
         return None
-    return f"{plugin} {mine} does not fit jaxlib {jaxlib}. Install both of one version: {INSTALL}."
+    return f"{plugin} {mine} does not match jaxlib {jaxlib}. Install the same version of both: {INSTALL}."
 
 
 def _listed(devices: tuple[str, ...]) -> str:

@@ -43,8 +43,8 @@ def configure(*, memory_fraction: float | None = None, flags: Mapping[str, Any] 
     """
     if SETTINGS.used:
         raise ArgumentError(
-            "estimator_backends_gpu.configure came too late: the compiler has been started with other flags. Call it "
-            "before the first Estimator trains, evaluates or predicts."
+            "estimator_backends_gpu.configure was called too late: the compiler has already started with other flags. "
+            "Call it before the first Estimator trains, evaluates or predicts."
         )
     if memory_fraction is not None:
         if not 0 < memory_fraction <= 1:

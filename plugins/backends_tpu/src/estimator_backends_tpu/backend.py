@@ -52,7 +52,7 @@ class TPUBackend:
                 return
             raise BackendUnavailableError(
                 f"The machines of this TPU pod cannot be connected: {error}. Start the program on all of them at the "
-                "same time; RunConfig(processes=ec.Processes(...)) names them where jax cannot find them."
+                "same time. If jax cannot find them, name them in RunConfig(processes=ec.Processes(...))."
             ) from error
         _log.info("TPU pod: process %d of %d", jax.process_index(), jax.process_count())
 

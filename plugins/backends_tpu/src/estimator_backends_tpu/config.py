@@ -66,7 +66,7 @@ class TPUConfig:
         if loop != "auto" and not _is_count(loop):
             raise ArgumentError(
                 f'TPUConfig: iterations_per_loop must be an int >= 1 or "auto", given: {loop!r}. A time such as "30s" '
-                'is not taken: "auto" measures what pays.'
+                'is not accepted: "auto" measures the best number.'
             )
         if self.num_shards is not None and not _is_count(self.num_shards):
             raise ArgumentError(f"TPUConfig: num_shards must be an int >= 1 or None, given: {self.num_shards!r}.")
@@ -78,9 +78,8 @@ class TPUConfig:
         given = self.per_host_input_for_training
         if given is not True and (isinstance(given, bool) or given not in _PER_HOST):  # True == PER_SHARD_V1
             raise ArgumentError(
-                "TPUConfig: input_fn is called once a process and returns that process's part of the batch "
-                "(per_host_input_for_training=True, PER_HOST_V1 or PER_HOST_V2), given: "
-                f"{given!r}."
+                "TPUConfig: input_fn is called once per process and returns that process's part of the batch "
+                f"(per_host_input_for_training=True, PER_HOST_V1 or PER_HOST_V2), given: {given!r}."
             )
         if not _is_count(self.experimental_host_call_every_n_steps):
             raise ArgumentError(

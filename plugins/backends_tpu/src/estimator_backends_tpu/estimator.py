@@ -128,4 +128,4 @@ def _adapted(model_fn: Any, sizes: BatchSizes, host_call_every_n_steps: int) -> 
 def _only_default(given: Mapping[str, tuple[Any, Any, str]]) -> None:
     for name, (value, default, instead) in given.items():
         if value is not default:
-            raise ArgumentError(f"TPUEstimator takes {name}={default!r} only, given: {value!r}; {instead}.")
+            raise ArgumentError(f"TPUEstimator accepts only {name}={default!r}, given: {value!r}; {instead}.")

@@ -35,8 +35,8 @@ def configure(*, flags: Mapping[str, object]) -> None:
 
     if flags and xla_bridge.backends_are_initialized():
         raise ArgumentError(
-            "estimator_backends_tpu.configure came too late: the compiler has been started with other flags. Call it "
-            "before the first Estimator trains, evaluates or predicts."
+            "estimator_backends_tpu.configure was called too late: the compiler has already started with other flags. "
+            "Call it before the first Estimator trains, evaluates or predicts."
         )
     _OWN[:] = add_flags(os.environ, flags, _library(), before=_OWN)
 

@@ -45,7 +45,7 @@ def probe(
     """
     chosen = environment.get("JAX_PLATFORMS", "")
     if chosen and "tpu" not in chosen.split(","):
-        return Unavailable(reason=f"JAX_PLATFORMS={chosen} leaves the TPU out; unset it, or add tpu.")
+        return Unavailable(reason=f"JAX_PLATFORMS={chosen} excludes the TPU; unset it, or add tpu.")
     if not has_libtpu() and "TPU_LIBRARY_PATH" not in environment:
         return Unavailable(reason=f"the TPU runtime (libtpu) is not installed. Install it: {INSTALL}.")
     found = chips()

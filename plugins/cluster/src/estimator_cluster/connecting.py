@@ -62,13 +62,13 @@ def connect(processes: Processes | None, options: Mapping[str, Any]) -> Coordina
         together = jax.process_index(), jax.process_count()
         if together != (coordinator.index, coordinator.count):
             raise BackendUnavailableError(
-                f"The devices of jax are of process {together[0]} of {together[1]}, but its coordination service says "
-                f"that this is process {coordinator.index} of {coordinator.count}. Use a backend of jax that works "
-                "over several processes."
+                f"The devices of jax belong to process {together[0]} of {together[1]}, but its coordination service "
+                f"says that this is process {coordinator.index} of {coordinator.count}. Use a backend of jax that "
+                "works over several processes."
             )
     if processes is not None and (processes.index, processes.count) != (coordinator.index, coordinator.count):
         raise BackendUnavailableError(
-            f"This process is connected already, as process {coordinator.index} of {coordinator.count}; it cannot "
+            f"This process is already connected, as process {coordinator.index} of {coordinator.count}; it cannot "
             f"become process {processes.index} of {processes.count}, as {processes.source} says."
         )
     return coordinator
@@ -174,16 +174,16 @@ def _start(processes: Processes, heartbeat_secs: int, start_secs: int) -> None:
             sys.stderr.flush()
             if mutual_tls and processes.coordinator:
                 raise BackendUnavailableError(
-                    f"All of {processes.count} processes have come to {_place(processes)}, but they have not connected "
-                    f"by mutual TLS within {start_secs} s. Each certificate must be signed by one in the "
-                    "JAX_MTLS_CA_FILE of the others, and be for the host of process 0, or have a URI that begins with "
+                    f"All {processes.count} processes have reached {_place(processes)}, but they have not connected by "
+                    f"mutual TLS within {start_secs} s. Each certificate must be signed by one in the JAX_MTLS_CA_FILE "
+                    "of the others, and be valid for the host of process 0, or have a URI that begins with "
                     "JAX_MTLS_PEER_URI_PREFIX."
                 )
             if processes.coordinator:
                 _end_unconnected(processes, start_secs)
             raise BackendUnavailableError(
-                f"Not all of {processes.count} processes have come to {_place(processes)} within {start_secs} s; this "
-                f"is process {processes.index}, told so by {processes.source}. Start all of them; each must reach that "
+                f"Not all {processes.count} processes have reached {_place(processes)} within {start_secs} s. This is "
+                f"process {processes.index}, as {processes.source} says. Start all of them; each must reach that "
                 "address."
             )
     if errors:
@@ -193,9 +193,8 @@ def _start(processes: Processes, heartbeat_secs: int, start_secs: int) -> None:
 def _end_unconnected(processes: Processes, seconds: float) -> NoReturn:
     """Ends this process after the roll call, because another one was lost before jax had connected it."""
     text = (
-        f"estimator: All of {processes.count} processes have come to {_place(processes)}, but jax has not connected "
-        f"them within {seconds:g} s, so one of them is gone. Process {processes.index} ends now; start all of them "
-        "again.\n"
+        f"estimator: All {processes.count} processes have reached {_place(processes)}, but jax has not connected them "
+        f"within {seconds:g} s, so one of them is gone. Process {processes.index} ends now; start all of them again.\n"
     )
     with contextlib.suppress(OSError):
         os.write(2, text.encode())
@@ -240,7 +239,7 @@ def _introduce(
             late = [process for process in range(count) if process not in told]
             raise BackendUnavailableError(
                 f"Processes {late} of {count} have not introduced themselves to process {index} within {timeout:g} s. "
-                f"Either they are gone, or {SECRET} differs: all processes of a run need the same."
+                f"Either they are gone, or {SECRET} differs: all processes of a run need the same value."
             )
         time.sleep(pause)
         pause = min(2 * pause, 0.2)
@@ -248,7 +247,7 @@ def _introduce(
     for process, (run, attempt, name) in sorted(told.items()):
         if [run, attempt] != chief[:2]:
             raise BackendUnavailableError(
-                f"Process {process} ({name}) is of run {run!r}, attempt {attempt}; process 0 ({chief[2]}) of run "
-                f"{chief[0]!r}, attempt {chief[1]}. Two runs share an address: give each its own."
+                f"Process {process} ({name}) belongs to run {run!r}, attempt {attempt}, but process 0 ({chief[2]}) to "
+                f"run {chief[0]!r}, attempt {chief[1]}. Two runs share an address: give each its own."
             )
         who[process] = name

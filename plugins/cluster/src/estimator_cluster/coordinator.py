@@ -118,7 +118,7 @@ class JaxCoordinator:
             if serial:
                 self._store.delete(f"{place}/{serial - 1}")
         except StoreGoneError as error:
-            self._watch.note(0, f"its coordination service does not answer any more: {error}", tell=False)
+            self._watch.note(0, f"its coordination service no longer answers: {error}", tell=False)
             raise self._error() from error
         return said
 
@@ -145,7 +145,7 @@ class JaxCoordinator:
             late = late[1:]
         first = late[0] if late else 0
         others = f", nor have processes {late[1:]}" if late[1:] else ""
-        self._watch.note(first, f"it has not come to {topic!r} within {timeout:g} s{others}")
+        self._watch.note(first, f"it has not arrived at {topic!r} within {timeout:g} s{others}")
 
     def _error(self) -> ProcessLostError:
         lost = self._watch.lost

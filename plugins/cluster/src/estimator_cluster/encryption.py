@@ -48,7 +48,7 @@ def uses_mutual_tls(environ: Mapping[str, str], settings: Mapping[str, object], 
         return False
     if missing := [name for name in NEEDED if name not in given]:
         raise BackendUnavailableError(
-            f"Mutual TLS needs a certificate, its key, and those who sign: {_names(given)} "
+            f"Mutual TLS needs a certificate, its key, and the signing authorities: {_names(given)} "
             f"{'is' if len(given) == 1 else 'are'} set, {_names(missing)} {'is' if len(missing) == 1 else 'are'} not."
         )
     _load(*(str(given[name]) for name in NEEDED))

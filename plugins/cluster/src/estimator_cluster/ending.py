@@ -75,7 +75,7 @@ def _wait_for_others(watch: Watch, count: int, seconds: float) -> None:
         if not warned and time.monotonic() - began > _WARN_SECS:
             warned = True
             _log.warning(
-                "Process 0 is done and waits up to %.0f s for processes %s, which need its coordination service.",
+                "Process 0 has finished and waits up to %.0f s for processes %s, which need its coordination service.",
                 seconds,
                 sorted(set(range(count)) - gone),
             )

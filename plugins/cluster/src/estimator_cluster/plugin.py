@@ -26,5 +26,5 @@ def estimator_options() -> Sequence[Option]:
     return [
         Option(name="heartbeat_secs", type=int, default=20, help="Silence after which a process counts as lost."),
         Option(name="start_secs", type=int, default=300, help="How long the processes wait for all to be started."),
-        Option(name="grace_secs", type=int, default=10, help="Time to end in after another process was lost."),
+        Option(name="grace_secs", type=int, default=10, help="Time to end after another process was lost."),
     ]

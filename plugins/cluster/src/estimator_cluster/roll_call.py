@@ -59,8 +59,8 @@ class RollCall:
         came = ", ".join(f"{index} ({who})" for index, who in sorted(here.items()))
         what = f"Process {named[0]} has" if len(named) == 1 else f"Processes {', '.join(named)} have"
         return BackendUnavailableError(
-            f"{what} not come to {self.place} within {seconds:g} s; of {self.count} processes there are {came}. This "
-            f"is process {self.index}, as {self.source} says. Start all of them; each must reach that address."
+            f"{what} not reached {self.place} within {seconds:g} s; of {self.count} processes, these have: {came}. "
+            f"This is process {self.index}, as {self.source} says. Start all of them; each must reach that address."
         )
 
     def sealed(self, value: Any) -> bytes:
@@ -148,7 +148,7 @@ def wait_for_all(call: RollCall, server: socket.socket, seconds: float) -> None:
                 if mutual_tls != call.mutual_tls:
                     does, does_not = (who, call.who) if mutual_tls else (call.who, who)
                     text = (
-                        f"{does} connects by mutual TLS, {does_not} does not. Set JAX_MTLS_CERT_FILE, "
+                        f"{does} connects by mutual TLS, but {does_not} does not. Set JAX_MTLS_CERT_FILE, "
                         "JAX_MTLS_KEY_FILE and JAX_MTLS_CA_FILE for all processes of the run, or for none."
                     )
                     guests.tell({"refused": text})
@@ -157,7 +157,7 @@ def wait_for_all(call: RollCall, server: socket.socket, seconds: float) -> None:
                     other = here.get(index, f"process 0 of {call.count} ({call.who})")
                     text = (
                         f"{who} says that it is process {index} of {count}, but there is {other} at {call.place}. Two "
-                        "runs share an address, or two processes have one number: give each its own."
+                        "runs share an address, or two processes have the same index: give each its own."
                     )
                     guests.tell({"refused": text})
                     raise BackendUnavailableError(text)
@@ -270,8 +270,8 @@ class _Guests:
                     yield said[0], said[1], said[2], said[3]
                 else:
                     _log.warning(
-                        "Somebody who is not of this run has come to %s before it began, and is ignored: keep its port "
-                        "from others.",
+                        "A client that does not belong to this run has reached %s before the run began, and is "
+                        "ignored. Protect this port.",
                         self._call.place,
                     )
                     self._drop(connection)

@@ -68,8 +68,8 @@ class SealedStore:
             elif key not in self._named:
                 self._named.add(key)
                 _log.warning(
-                    "The value at %s does not carry the seal of this run and is ignored: somebody who does not have "
-                    "ESTIMATOR_RUN_SECRET writes into the coordination service. Keep its port from others.",
+                    "The value at %s does not carry the seal of this run and is ignored: a client without "
+                    "ESTIMATOR_RUN_SECRET writes into the coordination service. Protect its port from others.",
                     key,
                 )
         return found

@@ -109,7 +109,7 @@ class Watch:
         try:
             loop()
         except StoreGoneError as error:
-            self.note(0, f"its coordination service does not answer any more: {error}", tell=False)
+            self.note(0, f"its coordination service no longer answers: {error}", tell=False)
 
     def _look(self) -> None:
         while not self._ended.wait(LOOK_SECS):
@@ -137,7 +137,7 @@ class Watch:
                 self.refresh()  # a process that leaves reports it before it disconnects
                 for index in sorted(gone - self.left):
                     self.note(
-                        index, f"nothing was heard of it for {self._heartbeat_secs:g} s: killed, frozen or cut off"
+                        index, f"nothing was heard from it for {self._heartbeat_secs:g} s: killed, frozen or cut off"
                     )
             if self._ended.is_set():
                 self.alone.wait(0.05)

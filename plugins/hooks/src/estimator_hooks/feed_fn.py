@@ -42,7 +42,7 @@ class FeedFnHook(Hook):
         result: Any = self._feed_fn(features, labels)
         if not isinstance(result, tuple) or len(result) != 2:
             raise HookError(
-                f"FeedFnHook: feed_fn must return (features, labels), got {type(result).__name__}. "
-                "Return the labels as they are, None included, where they do not change."
+                f"FeedFnHook: feed_fn must return (features, labels), got {type(result).__name__}. Return unchanged "
+                "labels as they are, including None."
             )
         return result

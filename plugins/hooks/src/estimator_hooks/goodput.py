@@ -91,7 +91,7 @@ def report(seconds: Mapping[str, float]) -> str:
     """
     total = sum(seconds.values())
     if total <= 0:
-        return "Goodput: no time was spent."
+        return "Goodput: no time was recorded."
     parts = [(seconds.get(entry, 0.0), name) for entry, name in _ENTRIES.items() if seconds.get(entry, 0.0) > 0]
     shown = [
         f"{name} {secs:.1f} s ({100 * secs / total:.1f}%)" for secs, name in sorted(parts, key=lambda part: -part[0])

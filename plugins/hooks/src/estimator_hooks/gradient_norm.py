@@ -29,5 +29,5 @@ class GradientNormHook(ScalarWriterHook):
     def output_names(self, run: Run) -> list[str]:
         """Returns the name of the norm."""
         if NAME not in run.output_names:
-            raise HookError("GradientNormHook: this run computes no gradients. Give it to train only.")
+            raise HookError("GradientNormHook: this run computes no gradients. Pass it to train only.")
         return [NAME]

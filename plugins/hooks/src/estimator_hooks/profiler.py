@@ -118,7 +118,7 @@ class ProfilerHook(Hook):
         try:
             jax.profiler.start_trace(str(self._folder), create_perfetto_trace=True, profiler_options=options)
         except RuntimeError as error:  # a failed profile must not end the run
-            _log.warning("ProfilerHook: the profile that begins at step %d is left out: %s", step, error)
+            _log.warning("ProfilerHook: the profile that begins at step %d is skipped: %s", step, error)
             self._profile = None, step  # it ends at the same step as in other processes
             return
         self._profile = self._folder / "plugins" / "profile" / options.session_id, step
@@ -159,7 +159,7 @@ def _folder(output_dir: Path, run: Run) -> Path:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise HookError(
-            f"ProfilerHook: the folder {folder} cannot be made ({error}). Name an output_dir in which this process may "
-            "write."
+            f"ProfilerHook: the folder {folder} cannot be created ({error}). Name an output_dir in which this process "
+            "may write."
         ) from error
     return folder

@@ -77,8 +77,8 @@ class StallWatchdogHook(Hook):
             if secs >= self._timeout_secs and not self._stalled:
                 self._stalled = True
                 _log.error(
-                    "StallWatchdogHook: no step has finished for %.0f seconds, the last one seen was step %d. "
-                    "The threads of the process:\n%s",
+                    "StallWatchdogHook: no step has finished for %.0f seconds; the last one was step %d. The threads "
+                    "of the process:\n%s",
                     secs,
                     step,
                     stacks(),

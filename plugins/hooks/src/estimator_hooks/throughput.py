@@ -58,7 +58,7 @@ class ThroughputHook(Hook):
         self._flops = self._flops_per_step
         self._peak = self._given_peak or peak_flops_of_devices()
         if self._peak is None:
-            _log.info("ThroughputHook: no backend knows the peak FLOP/s of these devices; give peak_flops for MFU.")
+            _log.info("ThroughputHook: no backend knows the peak FLOP/s of these devices; set peak_flops for the MFU.")
 
     def next_step(self, step: int) -> int | None:
         """Returns the first step, from which the rate is measured, then the next step of the timer."""

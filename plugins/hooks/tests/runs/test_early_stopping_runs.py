@@ -158,7 +158,9 @@ def test_restore_best_changes_nothing_when_the_last_weights_are_the_best(tmp_pat
 def test_restore_best_without_its_checkpoint(tmp_path: Path):
     estimator = small_model.make_estimator(tmp_path)
     stop = eh.stop_if_no_decrease_hook(estimator, "loss", 30, run_every_steps=10, restore_best=True)
-    with pytest.raises(HookError, match=r"the best evaluation is that of step 3, but its checkpoint is gone\. Raise"):
+    with pytest.raises(
+        HookError, match=r"the best evaluation is that of step 3, but its checkpoint no longer exists\. Raise"
+    ):
         train_and_evaluate(estimator, [Records(3, loss=1e-6), stop], 400)
 
 

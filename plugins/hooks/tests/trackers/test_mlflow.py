@@ -95,7 +95,7 @@ def test_a_run_that_was_deleted_in_the_store_is_started_anew(
     client.delete_run(first)
     second = tracker.start(run, first)
     assert second != first
-    assert f"MLflow does not have the run {first} any more: a new run begins." in caplog.messages
+    assert f"MLflow no longer has the run {first}, so a new run starts." in caplog.messages
     assert tracker.start(run, second) == second
 
 

@@ -196,7 +196,7 @@ def test_a_tracker_that_refuses_files_stops_no_run(tmp_path: Path, caplog: pytes
     drive([eh.TrackerHook(tracker, 1)], steps=2, run=fake_run(tmp_path))
     assert (tracker.told[-1], list(tracker.kept)) == ("finished", ["run.json"])
     (warning,) = (record.getMessage() for record in caplog.records if record.levelname == "WARNING")
-    assert warning == "recording did not take the record of the run (OSError: no room is left)."
+    assert warning == "recording did not accept the record of the run (OSError: no room is left)."
 
 
 def test_a_failed_run(tmp_path: Path):
@@ -282,9 +282,9 @@ def test_points_that_a_tracker_refuses_come_again_in_order(tmp_path: Path, caplo
     assert [told[0] for told in tracker.told[1:-1]] == [2, 4, 6, 8, 10]
     assert tracker.told[-1] == "finished"
     assert warnings(caplog) == [
-        "recording did not take the point of step 4 (ConnectionError: the server is down). It is kept and sent again "
+        "recording did not accept the point of step 4 (ConnectionError: the server is down). It is kept and sent again "
         "with the next ones.",
-        "recording takes points again: none is missing.",
+        "recording accepts points again: none is missing.",
     ]
 
 
@@ -297,8 +297,8 @@ def test_of_too_many_points_that_wait_every_second_one_is_dropped(
     drive([Repairs(tracker, 10), eh.TrackerHook(tracker, 1)], steps=12, outputs=outputs, run=fake_run(tmp_path))
     assert [told[0] for told in tracker.told[1:-1]] == [1, 2, 8, 10, 11, 12]
     assert warnings(caplog)[1:] == [
-        *["recording has not taken 5 points of train: every second one is dropped."] * 3,
-        "recording takes points again: 6 are missing.",
+        *["recording did not accept 5 points of train, so every second one is dropped."] * 3,
+        "recording accepts points again: 6 are missing.",
     ]
 
 
@@ -310,7 +310,7 @@ def test_points_that_a_tracker_never_takes_are_counted_and_its_run_ends(
     run = drive([eh.TrackerHook(tracker, 2), EveryStep()], steps=10, outputs=outputs, run=fake_run(tmp_path))
     assert (run.step, tracker.told[-1]) == (10, "finished")
     assert warnings(caplog)[1:] == [
-        "recording has not taken 3 points of the run (ConnectionError: the server is down): they are lost.",
+        "recording did not accept 3 points of the run (ConnectionError: the server is down), so they are lost.",
         "recording could not end its run (ConnectionError: the server is down).",
     ]
 
@@ -373,7 +373,7 @@ def test_a_damaged_file_begins_another_run(tmp_path: Path, caplog: pytest.LogCap
 def test_calls_that_do_not_train_are_refused(tmp_path: Path, mode: str):
     """An evaluation during training would send the rest of the training to a separate run."""
     tracker = RecordingTracker()
-    with pytest.raises(HookError, match=f"this is a call of mode '{mode}'. Give the hook to train only"):
+    with pytest.raises(HookError, match=f"this is a call of mode '{mode}'. Pass the hook to train only"):
         drive([eh.TrackerHook(tracker)], steps=1, run=fake_run(tmp_path, mode=mode))
     assert tracker.told == []
 

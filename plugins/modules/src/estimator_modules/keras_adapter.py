@@ -184,8 +184,7 @@ def _variables(model: Any) -> dict[str, Any]:
         name = "/".join(parts)
         if name in named:
             raise VariableError(
-                f"Two variables of the Keras model {model.name!r} are called {name!r}. Give its layers names that "
-                "differ."
+                f"Two variables of the Keras model {model.name!r} are called {name!r}. Give its layers different names."
             )
         named[name] = variable
     return named

@@ -38,9 +38,8 @@ class LinenAdapter:
         """
         if binding.module.scope is not None:
             raise VariableError(
-                f"The Linen module {binding.path!r} is bound to variables already. Give ec.module the unbound "
-                "module, and its values as a "
-                "warm start."
+                f"The Linen module {binding.path!r} is already bound to variables. Give ec.module the unbound module, "
+                "and its values as a warm start."
             )
         return LinenModule(binding)
 

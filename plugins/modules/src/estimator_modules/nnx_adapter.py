@@ -93,9 +93,9 @@ class _BoundModule:
             # The factory uses a module made outside model_fn, which must not be changed.
             if any(self._is_owned_here(one) for one in originals.values()):
                 raise VariableError(
-                    f"The module {binding.path!r} holds variables of another module of this model_fn and "
-                    "variables made outside model_fn. "
-                    "Bring the one made outside in by ec.module too, and give its factory an argument rngs."
+                    f"The module {binding.path!r} holds variables of another module of this model_fn and variables "
+                    "made outside model_fn. Pass the one made outside to ec.module too, and give its factory an "
+                    "argument rngs."
                 ) from None
             self.module = self._copy(originals)
 

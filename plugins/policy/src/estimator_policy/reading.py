@@ -127,5 +127,5 @@ def _known(file: str, table: Mapping[str, Any], names: Sequence[str], what: str)
     for name in table:
         if name not in names:
             close = get_close_matches(name, names, n=1)
-            hint = f"did you mean {close[0]!r}?" if close else f"it may have {', '.join(names)}"
-            raise PluginError(f"the policy {file} has the {what} {name!r}, which no policy has; {hint}")
+            hint = f"did you mean {close[0]!r}?" if close else f"known names are {', '.join(names)}"
+            raise PluginError(f"the policy {file} has the unknown {what} {name!r}; {hint}")

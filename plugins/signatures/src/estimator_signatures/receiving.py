@@ -102,7 +102,7 @@ def renaming(received: Mapping[Any, Feature], features: Mapping[Any, Feature]) -
         if old != name and len(same) > 1:
             raise ExportError(
                 f"Feature {name!r} and the receiver_tensors {sorted(map(str, same))} are one Feature object, so it is "
-                "open which of them it is. Give each receiver tensor and its feature an object of their own, or "
+                "unclear which of them it is. Give each receiver tensor and its feature their own object, or use "
                 "transforms."
             )
         names[str(old)] = str(name)
@@ -204,8 +204,8 @@ def _warn_of_less(receiver: ServingInputReceiver, seen: Mapping[str, Mapping[str
         places = prod(size for size in feature.shape[1:] if size is not None)
         if places < facts["places"]:
             _log.warning(
-                "The export takes %d value%s of the feature %r, and training saw examples with %d: requests like those "
-                "will be refused. Give the receiver that many places.",
+                "The export takes %d value%s of the feature %r, but training saw examples with %d. Requests like those "
+                "are refused. Give the receiver that many places.",
                 places,
                 "" if places == 1 else "s",
                 name,
@@ -213,8 +213,8 @@ def _warn_of_less(receiver: ServingInputReceiver, seen: Mapping[str, Mapping[str
             )
         if (feature.dtype == "string") != (facts["dtype"] == "string"):
             _log.warning(
-                "The export takes the feature %r as %s, and training saw %s: requests like those will be refused, or "
-                "mean other values. Give the receiver that type: a Feature of it, or, for tf.Examples, "
+                "The export takes the feature %r as %s, but training saw %s. Requests like those are refused, or their "
+                "values change. Give the receiver that type: a Feature of it, or, for tf.Examples, "
                 "build_parsing_serving_input_receiver_fn with VarLenFeature(%r) in its feature_spec.",
                 name,
                 feature.dtype,

@@ -80,6 +80,6 @@ def _assets(assets_extra: Mapping[str, str] | None) -> dict[str, Path]:
             raise ArgumentError(f"assets_extra: {name!r} must be a relative path inside the export.")
         for other, named in taken.items():
             if place == other or place in other.parents or other in place.parents:
-                raise ArgumentError(f"assets_extra: {named!r} and {name!r} have one place. Give another name to one.")
+                raise ArgumentError(f"assets_extra: {named!r} and {name!r} overlap in the export. Rename one of them.")
         taken[place] = name
     return assets

@@ -68,7 +68,7 @@ def mode_signatures(
         if feature.dtype == "string":
             raise ExportError(
                 f"Input {name!r} is a string, which cannot enter model_fn. Leave it out of the receiver if the model "
-                "does not use it, or give the receiver (or the Estimator) host transforms that make numbers of it."
+                "does not use it, or give the receiver (or the Estimator) host transforms that convert it to numbers."
             )
     everything = {**model.variables, **model.model_state}
     variables = {name: jax.ShapeDtypeStruct(value.shape, value.dtype) for name, value in everything.items()}

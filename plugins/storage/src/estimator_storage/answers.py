@@ -102,17 +102,17 @@ def refusal(place: str, doing: str, permission: str, answer: Answer) -> StorageE
     if answer.code in _FULL or answer.status == 507:
         return StorageFullError(f"{place}: there is no room left ({said}).")
     if answer.code in _ELSEWHERE or answer.status == 301:
-        return StorageError(f"{place}: the bucket lies in another region ({said}). Set AWS_REGION to it.")
+        return StorageError(f"{place}: the bucket is in another region ({said}). Set AWS_REGION to it.")
     if answer.status == 404:
         return ObjectMissingError(f"{place}: there is no such object.")
     if answer.status == 416:
-        return ShortReadError(f"{place} ends before the bytes that were asked for.")
+        return ShortReadError(f"{place} ends before the requested bytes.")
     if answer.code in _NOT_ACCEPTED or answer.status == 401:
         return StorageDeniedError(f"{place}: the store does not accept the credentials ({said}).")
     if answer.status == 403:
         return StorageDeniedError(f"{place} may not be {doing} ({said}). The credentials need {permission}.")
     if not answer.status:
-        return StorageError(f"{place} could not be {doing}: no answer came to any of the attempts ({said}).")
+        return StorageError(f"{place} could not be {doing}: none of the attempts was answered ({said}).")
     return StorageError(f"{place} could not be {doing}: the store answered {said}.")
 
 
@@ -123,5 +123,5 @@ def refusal_of_new(place: str, permission: str, answer: Answer) -> StorageError:
     if answer.is_sure and answer.code not in CONFLICTS:
         return refusal(place, "written", permission, answer)
     return OutcomeUnknownError(
-        f"{place}: whether it was written is not known ({answer.describe()}). Read it, or write it again."
+        f"{place}: it is unknown whether it was written ({answer.describe()}). Read it, or write it again."
     )

@@ -58,8 +58,8 @@ def open_azure(url: str, *, options: Mapping[str, Any]) -> ObstoreStorage:
             return AzureStore(location.bucket, prefix=location.prefix or None, **settings, **how)
         except (BaseError, ValueError) as error:
             raise ArgumentError(
-                f"{location.url}: Azure cannot be used as it is set up: {one_line(str(error))}. The account is named "
-                "by AZURE_STORAGE_ACCOUNT_NAME or by abfss://container@account.dfs.core.windows.net/prefix."
+                f"{location.url}: Azure cannot be used with these settings: {one_line(str(error))}. The account is "
+                "named by AZURE_STORAGE_ACCOUNT_NAME or by abfss://container@account.dfs.core.windows.net/prefix."
             ) from None
 
     insecure = str(settings.get("endpoint", "")).startswith("http://")

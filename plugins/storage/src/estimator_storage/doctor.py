@@ -90,9 +90,8 @@ def measure(storage: Storage, size: int) -> str:
     finally:
         _clean(storage, place)
     return (
-        f"a conditional write takes {1e3 * statistics.median(seconds):.0f} ms (median of {_TIMED}); "
-        f"{size / 1e6:.0f} MB are written with {size / 1e6 / written:.0f} MB/s "
-        f"and read with {size / 1e6 / read:.0f} MB/s"
+        f"a conditional write takes {1e3 * statistics.median(seconds):.0f} ms (median of {_TIMED}); {size / 1e6:.0f} "
+        f"MB are written at {size / 1e6 / written:.0f} MB/s and read at {size / 1e6 / read:.0f} MB/s"
     )
 
 
@@ -100,7 +99,7 @@ def verdict(findings: list[Finding]) -> str:
     """Returns the meaning of the findings for a run."""
     failed = [finding.check for finding in findings if not finding.ok]
     if not failed:
-        return "Runs are safe here: of two that write one model_dir, one is stopped before it harms the other."
+        return "Runs are safe here: if two write one model_dir, one is stopped before it harms the other."
     if failed == [finding.check for finding in findings]:
         return "Nothing works here yet: see the first fault."
     return (
@@ -116,7 +115,7 @@ def _conditional(storage: Storage, place: str) -> str:
             storage.put_new(key, b"first")
         except ObjectExistsError:
             raise _Fault(
-                "a new key is said to exist: something between here and the store sends requests twice"
+                "a new key is reported as existing: something between here and the store sends requests twice"
             ) from None
         try:
             storage.put_new(key, b"second")
@@ -125,7 +124,7 @@ def _conditional(storage: Storage, place: str) -> str:
         else:
             raise _Fault("a second conditional write of a key is accepted: the server ignores the condition")
         if storage.get(key) != b"first":
-            raise _Fault("a second conditional write is refused, and yet it changed the object")
+            raise _Fault("a second conditional write is refused, but it changed the object")
     return "the second write of a key is refused, and the first stays"
 
 
@@ -142,10 +141,10 @@ def _at_once(storage: Storage, place: str) -> str:
             key = f"{place}/{number}"
             won = [at for at, one in enumerate(pool.map(wins, [key] * _WRITERS, range(_WRITERS))) if one]
             if len(won) != 1:
-                raise _Fault(f"of {_WRITERS} conditional writes of one key at once, {len(won)} were accepted")
+                raise _Fault(f"of {_WRITERS} simultaneous conditional writes of one key, {len(won)} were accepted")
             if storage.get(key) != b"%d" % won[0]:
                 raise _Fault("the object is not that of the writer whose conditional write was accepted")
-    return f"{_RACES} times, one of {_WRITERS} was accepted, and its object stayed"
+    return f"in {_RACES} races, one of {_WRITERS} writes was accepted, and its object stayed"
 
 
 def _lists(storage: Storage, place: str) -> str:
@@ -153,15 +152,15 @@ def _lists(storage: Storage, place: str) -> str:
     for written, key in enumerate(sorted(keys), 1):
         storage.put(key, b"x")
         if len(list(storage.list(place))) != written:
-            raise _Fault("a list does not have what was just written")
+            raise _Fault("a list lacks an object that was just written")
     if [entry.key for entry in storage.list(place)] != keys:
-        raise _Fault("a list has other names than were written")
+        raise _Fault("a list has names other than those written")
     if [entry.key for entry in storage.list(f"{place}/1")] != [f"{place}/1/x"]:
-        raise _Fault("a list of .../1 has what is below .../10")
+        raise _Fault("a list of .../1 has objects below .../10")
     storage.delete(keys[:1])
     if [entry.key for entry in storage.list(place)] != keys[1:]:
-        raise _Fault("a list still has what was just deleted")
-    return "what was just written is there, what was just deleted is not"
+        raise _Fault("a list still has an object that was just deleted")
+    return "new objects are listed, deleted ones are not"
 
 
 def _ranges(storage: Storage, place: str) -> str:
@@ -169,11 +168,11 @@ def _ranges(storage: Storage, place: str) -> str:
     storage.put_stream(key, [data], size=len(data))
     ranges = [(0, 1), (255, 511), (len(data) - 1, len(data)), (0, len(data))]
     if [bytes(part) for part in storage.get_ranges(key, ranges)] != [data[begin:end] for begin, end in ranges]:
-        raise _Fault("a range of an object has other bytes than were written")
+        raise _Fault("a range of an object has bytes other than those written")
     try:
         storage.get_ranges(key, [(0, len(data) + 1)])
     except ShortReadError:
-        return "parts of an object are the bytes that were written"
+        return "ranges of an object have the bytes that were written"
     raise _Fault("more bytes can be read than were written")
 
 
@@ -186,9 +185,9 @@ def _deletes(storage: Storage, place: str) -> str:
             storage.get(key)
         except ObjectMissingError:
             continue
-        raise _Fault("what was deleted can still be read")
+        raise _Fault("a deleted object can still be read")
     storage.put_new(key, b"again")
-    return "what was deleted is gone, and its key is free"
+    return "a deleted object is gone, and its key is free"
 
 
 def _clean(storage: Storage, place: str) -> None:

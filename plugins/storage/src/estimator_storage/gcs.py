@@ -57,7 +57,7 @@ def open_gcs(url: str, *, options: Mapping[str, Any]) -> GcsStorage:
         client = Client(project=os.environ.get("GOOGLE_CLOUD_PROJECT", "none"), **how)
     except (GoogleAuthError, OSError, ValueError) as error:
         raise ArgumentError(
-            f"{location.url}: Google Cloud Storage cannot be used as it is set up: {one_line(str(error))}"
+            f"{location.url}: Google Cloud Storage cannot be used with these settings: {one_line(str(error))}"
         ) from None
     return GcsStorage(location.url, client.bucket(location.bucket), location.prefix)
 

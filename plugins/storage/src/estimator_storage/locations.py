@@ -49,18 +49,20 @@ def parse(url: str) -> Location:
     bucket, _, prefix = rest.partition("/")
     form = f"{scheme}://bucket/prefix"
     if any(sign in url for sign in "?#"):
-        raise ArgumentError(f"a URL {form} has no '?' or '#'. Keys and tokens are set in the environment, not here.")
+        raise ArgumentError(f"a URL {form} must not contain '?' or '#'. Set keys and tokens in the environment.")
     container, at, host = bucket.partition("@")
     account, dot, domain = host.partition(".")
     if at and not (scheme.lower().startswith("abfs") and dot and domain.startswith(("dfs.", "blob."))):
-        raise ArgumentError(f"a URL {form} has no '@'. User names and keys are set in the environment, not here.")
+        raise ArgumentError(f"a URL {form} must not contain '@'. Set user names and keys in the environment.")
     if not _CONTAINER.fullmatch(container) or ":" in bucket:
-        told = f"a URL of this store is {form}; the bucket of this one is {container!r}."
-        raise ArgumentError(f"{told} Its name has letters, digits, '.', '-' and '_'.")
+        told = f"a URL of this store has the form {form}; this one has the bucket {container!r}."
+        raise ArgumentError(f"{told} A bucket name has letters, digits, '.', '-' and '_'.")
     prefix = prefix.rstrip("/")
     if prefix:
         check_key(prefix)
     if len(prefix.encode()) > _LONGEST_PREFIX:
-        raise ArgumentError(f"the prefix of {form} has {len(prefix.encode())} bytes; {_LONGEST_PREFIX} is the most.")
+        raise ArgumentError(
+            f"the prefix of {form} has {len(prefix.encode())} bytes; at most {_LONGEST_PREFIX} are allowed."
+        )
     clean = f"{scheme.lower()}://{bucket}" + (f"/{prefix}" if prefix else "")
     return Location(url=clean, bucket=container, prefix=prefix, account=account)

@@ -9,7 +9,7 @@ from estimator_core.plugins import Command, Component, Option
 ESTIMATOR_PLUGIN_API = (1, 0)
 
 _STORAGES = {
-    "s3": ("s3:open_s3", "Amazon S3 and stores that speak like it."),
+    "s3": ("s3:open_s3", "Amazon S3 and compatible stores."),
     "az": ("azure:open_azure", "Azure Blob Storage."),
     "abfs": ("azure:open_azure", "Azure Blob Storage, by the name of its file system."),
     "abfss": ("azure:open_azure", "Azure Blob Storage, by the name of its file system over TLS."),

@@ -17,7 +17,7 @@ from estimator_storage.over_obstore import ObstoreStorage, Permissions
 
 _PERMISSIONS = Permissions(
     # Without the permission to list, S3 refuses to read a missing object instead of reporting that it is missing.
-    read="s3:GetObject (and s3:ListBucket, without which S3 says the same of what is not there)",
+    read="s3:GetObject (and s3:ListBucket, without which S3 also denies access to missing objects)",
     write="s3:PutObject",
     list="s3:ListBucket",
     delete="s3:DeleteObject",
@@ -58,7 +58,9 @@ def open_s3(url: str, *, options: Mapping[str, Any]) -> ObstoreStorage:
         try:
             return S3Store(location.bucket, **settings, **how)
         except (BaseError, ValueError) as error:
-            raise ArgumentError(f"{location.url}: S3 cannot be used as it is set up: {one_line(str(error))}") from None
+            raise ArgumentError(
+                f"{location.url}: S3 cannot be used with these settings: {one_line(str(error))}"
+            ) from None
 
     return ObstoreStorage(location.url, build, _PERMISSIONS, insecure=endpoint.startswith("http://"))
 
@@ -81,7 +83,7 @@ def _profile() -> dict[str, Any]:
     except ModuleNotFoundError:
         if named:
             raise ArgumentError(
-                f"AWS_PROFILE is {named!r}, and profiles are read by boto3: pip install 'estimator-storage[profiles]'."
+                f"AWS_PROFILE is {named!r}, and boto3 reads profiles: pip install 'estimator-storage[profiles]'."
             ) from None
         return {}
     try:

@@ -119,7 +119,7 @@ def test_a_fault_of_the_way_costs_no_checkpoint(url, plugins, forget, monkeypatc
     monkeypatch.setattr(shelves, "Shelf", Flips)
     assert estimator(url, plugins).evaluate(held_out)["global_step"] == 15
     assert Flips.flipped
-    assert "It is read once more." in caplog.text
+    assert "It is read again." in caplog.text
 
 
 class ReadOnly(Shelf):

@@ -105,9 +105,9 @@ class GrowingTable:
                     ec.summary.scalar("unknown", jnp.sum(rows == DEFAULT_ROW) / jnp.maximum(jnp.sum(rows >= 0), 1))
                 except ModelFnError as error:
                     raise VariableError(
-                        f"GrowingTable.lookup({name!r}): the model has a summary {name}/unknown already. A table is "
-                        "looked up once in a model_fn, which counts a batch: concatenate the ids of the features that "
-                        "share it, and split the rows."
+                        f"GrowingTable.lookup({name!r}): the model already has a summary {name}/unknown. A model_fn "
+                        "looks up a table once, because each lookup counts a batch: concatenate the ids of the "
+                        "features that share it, and split the rows."
                     ) from error
                 # Rows that are assigned to their id in this step are numbered after the last row: see FreshRows.
                 found = jnp.where(fresh, rows + self.rows, rows).reshape(ids.shape[:-1])

@@ -34,7 +34,7 @@ class WideIds:
 
     def __init__(self, features: Sequence[str]) -> None:
         if isinstance(features, str) or not features:
-            raise ArgumentError(f"WideIds takes a list of names of features, given: {features!r}.")
+            raise ArgumentError(f"WideIds takes a list of feature names, given: {features!r}.")
         self._features = tuple(features)
 
     def config(self) -> dict[str, Any]:
@@ -60,12 +60,12 @@ def _words(feature: str, batch: Mapping[str, np.ndarray]) -> np.ndarray:
         raise InputError(f"WideIds: the batch has no feature {feature!r}. Features: {sorted(batch)}.")
     ids = batch[feature]
     if ids.dtype.kind not in "iu":
-        cure = " Missing values make numbers of them: fill them with -1." if ids.dtype.kind == "f" else ""
+        cure = " Missing values turn integers into floats: fill them with -1." if ids.dtype.kind == "f" else ""
         raise InputError(f"WideIds: the feature {feature!r} must hold integers, given {ids.dtype}.{cure}")
     if ids.dtype == np.uint64 and (ids == _NO_ID).any():
         raise InputError(
-            f"WideIds: the feature {feature!r} holds 2**64 - 1, whose words stand for no id. Give it another id, or -1 "
-            "in an int64 array where there is no id."
+            f"WideIds: the feature {feature!r} holds 2**64 - 1, whose words stand for a missing id. Use another id, or "
+            "-1 in an int64 array for a missing id."
         )
     ids = ids.astype(np.int64)
     return np.stack([ids >> 32, ids & 0xFFFFFFFF], axis=-1).astype(np.uint32).view(np.int32)

@@ -35,7 +35,7 @@ def near(name: str, names: Iterable[str]) -> str:
     names = sorted(names)
     close = difflib.get_close_matches(name, names, n=1)
     listed = ", ".join(names[:20]) + (f", and {len(names) - 20} more" if len(names) > 20 else "")
-    return (f"Did you mean {close[0]!r}? " if close else "") + f"There are: {listed or 'none'}."
+    return (f"Did you mean {close[0]!r}? " if close else "") + f"Known names: {listed or 'none'}."
 
 
 def check_shape(spec: VariableSpec, tensor: str, value: np.ndarray, checkpoint: str) -> None:

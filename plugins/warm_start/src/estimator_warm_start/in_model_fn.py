@@ -165,8 +165,8 @@ def _names(checkpoint: str, reader: CheckpointReader) -> frozenset[str] | None:
         if declared_variables("ec.get_assignment_map_from_checkpoint").fresh:
             raise
         _log.warning(
-            "ec.get_assignment_map_from_checkpoint: %s is gone. The run has weights of its own; the map names all its "
-            "variables, whether the checkpoint had them or not.",
+            "ec.get_assignment_map_from_checkpoint: %s no longer exists. The run has its own weights, so the map names "
+            "all its variables, even those that the checkpoint lacked.",
             checkpoint,
         )
         return None

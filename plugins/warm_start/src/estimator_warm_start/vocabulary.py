@@ -64,7 +64,7 @@ class VocabInfo:
         if names is not None:
             raise ArgumentTypeError(
                 f"VocabInfo(backup_initializer={self.backup_initializer!r}): it is a function of ({', '.join(names)}), "
-                "and is called with (key, shape, dtype), as those of jax.nn.initializers are. Write it so."
+                "but is called with (key, shape, dtype), like those of jax.nn.initializers. Change its arguments."
             )
         if (
             self.new_vocab_size < 1

@@ -68,8 +68,8 @@ class BestWeights:
         """
         if not same_on_all_processes(run.config.is_chief and self._keep_when_written(step)):
             raise HookError(
-                f"restore_best: the best evaluation is that of step {step}, but its checkpoint is gone. Raise "
-                "RunConfig.keep_checkpoint_max, or let the hook look more often (run_every_steps)."
+                f"restore_best: the best evaluation is that of step {step}, but its checkpoint no longer exists. Raise "
+                "RunConfig.keep_checkpoint_max, or let the hook check more often (run_every_steps)."
             )
         values = load_variables(str(self._kept / str(step)))
         state = run.state

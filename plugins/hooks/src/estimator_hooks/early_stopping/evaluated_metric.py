@@ -66,7 +66,7 @@ class EvaluatedMetric:
         hint = f" Did you mean {near[0]!r}?" if near else ""
         return (
             f"Early stopping: the evaluation at step {step} in {self._eval_dir} has no metric {self._metric!r}.{hint} "
-            f"It has: {sorted(metrics)}. Return the metric in eval_metric_ops, or give one of these names."
+            f"It has: {sorted(metrics)}. Return the metric in eval_metric_ops, or use one of these names."
         )
 
     def _warn_about_other_evaluations(self) -> None:

@@ -65,8 +65,8 @@ class MetricStoppingHook(StopOnPredicateHook):
             raise HookError(
                 f"restore_best: {run.config.model_dir} is a URL, and each of several processes has only its part of a "
                 "checkpoint there, so no process could restore the best weights. Train in one process, or in a "
-                "directory that all share; or leave restore_best out and take the checkpoint that "
-                "keep_checkpoint_best keeps."
+                "directory that all share; or leave restore_best out and use the checkpoint that keep_checkpoint_best "
+                "keeps."
             )
         self._best = BestWeights(run.model_dir) if self.restore_best else None
         self._writes = run.config.is_chief

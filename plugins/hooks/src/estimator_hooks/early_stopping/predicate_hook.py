@@ -49,8 +49,8 @@ class StopOnPredicateHook(Hook):
         """Starts the cadence, or continues the one of the interrupted call."""
         if self._by_clock and not is_alone():
             raise ArgumentError(
-                "run_every_secs should not be set when several processes train: they must ask at the same step. "
-                "Give run_every_steps."
+                "run_every_secs should not be set when several processes train: they must check at the same step. Use "
+                "run_every_steps."
             )
         if not run.resumed:
             self._timer.reset()
@@ -64,7 +64,7 @@ class StopOnPredicateHook(Hook):
         if self._timer.should_trigger_for_step(step):
             self._timer.update_last_triggered_step(step)
             if same_on_all_processes(bool(self._should_stop_fn())):
-                run.request_stop(f"early stopping at step {step}: {_name(self._should_stop_fn)} said so")
+                run.request_stop(f"early stopping at step {step}, requested by {_name(self._should_stop_fn)}")
 
     def state(self) -> Mapping[str, Any]:
         """Returns the cadence. It does not record that a run was stopped, because the user decides whether to train

@@ -22,7 +22,8 @@ def config_html(config: RunConfig) -> str:
     changed = [(name, value) for name, value, default in rows if repr(value) != repr(default)]
     others = [(name, value) for name, value, default in rows if repr(value) == repr(default)]
     more = (
-        f"<details><summary>{len(others)} fields as by default</summary>{table(('field', 'value'), others)}</details>"
+        f"<details><summary>{len(others)} fields with default "
+        f"values</summary>{table(('field', 'value'), others)}</details>"
     )
     return f"<b>RunConfig</b>{table(('field', 'value'), changed) if changed else ''}{more}"
 

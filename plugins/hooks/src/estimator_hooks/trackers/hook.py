@@ -71,8 +71,8 @@ class TrackerHook(Hook):
         """Refuses calls other than `train`, because their values are not training values."""
         if run.mode != ModeKeys.TRAIN:
             raise HookError(
-                f"TrackerHook: this is a call of mode {run.mode!r}. Give the hook to train only: it also sends the "
-                "results of evaluations in the course of training."
+                f"TrackerHook: this is a call of mode {run.mode!r}. Pass the hook to train only: it also sends the "
+                "results of evaluations during training."
             )
 
     def after_create(self, run: Run) -> None:
@@ -122,7 +122,7 @@ class TrackerHook(Hook):
         error = self._send()
         if error is not None:
             _log.warning(
-                "%s has not taken %d points of the run (%s: %s): they are lost.",
+                "%s did not accept %d points of the run (%s: %s), so they are lost.",
                 self._tracker.name,
                 self._dropped + sum(map(len, self._points.values())),
                 type(error).__name__,
@@ -143,7 +143,7 @@ class TrackerHook(Hook):
             return
         kept = [*points][::-2][::-1]
         _log.warning(
-            "%s has not taken %d points of %s: every second one is dropped.", self._tracker.name, len(points), part
+            "%s did not accept %d points of %s, so every second one is dropped.", self._tracker.name, len(points), part
         )
         self._dropped += len(points) - len(kept)
         self._points[part] = deque(kept)
@@ -153,7 +153,7 @@ class TrackerHook(Hook):
         errors = [error for points in self._points.values() if (error := self._send_some(points)) is not None]
         if self._refuses and not errors:
             missing = f"{self._dropped} are missing" if self._dropped else "none is missing"
-            _log.warning("%s takes points again: %s.", self._tracker.name, missing)
+            _log.warning("%s accepts points again: %s.", self._tracker.name, missing)
             self._dropped = 0
         self._refuses = bool(errors)
         return errors[-1] if errors else None
@@ -168,7 +168,8 @@ class TrackerHook(Hook):
                 if self._took and not self._refuses:
                     self._refuses = True
                     _log.warning(
-                        "%s did not take the point of step %d (%s: %s). It is kept and sent again with the next ones.",
+                        "%s did not accept the point of step %d (%s: %s). It is kept and sent again with the next "
+                        "ones.",
                         self._tracker.name,
                         step,
                         type(error).__name__,
@@ -189,7 +190,7 @@ class TrackerHook(Hook):
                 self._tracker.keep(name, path.read_text(encoding="utf-8"))
         except Exception as error:  # whatever it is, the run must not end because of it
             _log.warning(
-                "%s did not take the record of the run (%s: %s).", self._tracker.name, type(error).__name__, error
+                "%s did not accept the record of the run (%s: %s).", self._tracker.name, type(error).__name__, error
             )
 
     def _add_evaluations(self, run: Run) -> None:
@@ -212,7 +213,7 @@ def _run_id(path: Path) -> str | None:
     try:
         return str(json.loads(path.read_text(encoding="utf-8"))["run_id"])
     except (ValueError, KeyError, TypeError) as error:
-        _log.warning("%s is damaged (%r): the tracker begins another run.", path, error)
+        _log.warning("%s is damaged (%r): the tracker starts another run.", path, error)
         return None
 
 

@@ -93,7 +93,7 @@ class MlflowTracker:
                 raise
             stored = None
         if stored is None or stored.info.lifecycle_stage != "active":
-            _log.warning("MLflow does not have the run %s any more: a new run begins.", run_id)
+            _log.warning("MLflow no longer has the run %s, so a new run starts.", run_id)
             return False
         self._run_id = run_id
         self._client.update_run(run_id, status="RUNNING")

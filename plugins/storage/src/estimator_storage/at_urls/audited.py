@@ -82,7 +82,7 @@ def _of_exports(storage: Storage, lineage: Lineage, sizes: Mapping[str, int]) ->
     for place in sorted({export for key in sizes if (export := export_of(key))}):
         recorded, manifest = lineage.exports.get(place), f"{place}/{MANIFEST}"
         if recorded is None and manifest not in sizes:
-            yield "partial export", place, "nobody loads it: a run that starts a day later removes it"
+            yield "partial export", place, "no program loads it: a run that starts a day later removes it"
         elif recorded is None:
             yield "export", place, "is not recorded: the next call that writes to this model_dir records it"
         elif recorded.digest and manifest not in sizes:

@@ -151,7 +151,7 @@ def check_written_here(storage: Storage, lineage: Lineage) -> None:
         at_path = any(saved.place.startswith(f"{CHECKPOINTS}/") for saved in lineage.saved.values())
     if at_path:
         way = (
-            "Copy it to a directory of this machine and name that."
+            "Copy it to a directory of this machine and name the copy."
             if is_url(storage.url)
             else f"Name it without file://: {storage.url}."
         )
@@ -178,7 +178,7 @@ def bring(storage: Storage, lineage: Lineage, saved: Saved, target: Path, reader
     try:
         return _bring(storage, lineage, saved, target, reader, without=without)
     except CheckpointCorruptError as error:
-        _log.warning("%s It is read once more.", error)
+        _log.warning("%s It is read again.", error)
         return _bring(storage, lineage, saved, target, reader, without=without)
 
 

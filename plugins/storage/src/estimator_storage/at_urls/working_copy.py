@@ -172,7 +172,7 @@ class WorkingCopy:
                     observe(self._storage, _writer(), *entries)
                 self._beside.send_recorded()
             except StorageDeniedError as error:
-                _log.warning("What this call has written stays in the copy %s: %s", self._path, error)
+                _log.warning("The output of this call stays in the copy %s: %s", self._path, error)
 
     def complete_export(self, path: str) -> None:
         """Downloads the missing files of an export that an earlier process has uploaded."""
@@ -265,7 +265,7 @@ class WorkingCopy:
         """Empties the copy, because the model_dir was removed or replaced. Old files would otherwise return to the
         store.
         """
-        _log.warning("%s was removed or replaced since this process used it: its copy is emptied.", self.url)
+        _log.warning("%s was removed or replaced since this process used it, so its copy is emptied.", self.url)
         self._release()
         for path in self._path.iterdir():
             path.unlink() if path.is_file() else shutil.rmtree(path, ignore_errors=True)

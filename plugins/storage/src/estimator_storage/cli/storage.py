@@ -21,7 +21,7 @@ from estimator_core.storage import is_url, open_storage
 def configure(parser: argparse.ArgumentParser) -> None:
     """Adds the arguments of `estimator storage`."""
     doctor = parser.add_subparsers(dest="action", required=True).add_parser(
-        "doctor", help="say whether runs are safe in a storage, and how fast it is"
+        "doctor", help="check whether runs are safe in a storage, and measure its speed"
     )
     doctor.add_argument("url", metavar="URL", help="s3://bucket/prefix, az://..., gs://..., or a directory")
     doctor.add_argument("--json", action="store_true", help="print JSON")
@@ -35,7 +35,7 @@ def run(args: argparse.Namespace) -> int:
     if not args.url:
         raise ArgumentError("URL must not be empty.")
     if not is_url(args.url) and not Path(args.url).is_dir():  # it would be created
-        raise ArgumentError(f"There is no directory {args.url}. Make it, or give a URL such as s3://bucket/prefix.")
+        raise ArgumentError(f"There is no directory {args.url}. Create it, or give a URL such as s3://bucket/prefix.")
     if args.megabytes < 1:
         raise ArgumentError(f"--megabytes must be at least 1, given: {args.megabytes}.")
     storage = open_storage(args.url, default_plugins())

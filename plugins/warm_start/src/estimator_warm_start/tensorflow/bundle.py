@@ -173,12 +173,11 @@ def _array(name: str, entry: _Entry, data: np.ndarray, path: Path) -> np.ndarray
     if len(stored) < entry.size or entry.size != dtype.itemsize * int(np.prod(entry.shape, dtype=np.int64)):
         raise CheckpointCorruptError(
             f"The data of {name!r} in {path} should be {entry.size} bytes at {entry.offset}, but the file has "
-            f"{len(data)}: it is only a part of one. Download it again."
+            f"{len(data)}: it is incomplete. Download it again."
         )
     if masked_crc32c(stored) != entry.checksum:
         raise CheckpointCorruptError(
-            f"{path} is damaged: the data of {name!r} do not have the checksum that the index names. Copy both files "
-            "again."
+            f"{path} is damaged: the data of {name!r} do not match the checksum in the index. Copy both files again."
         )
     return np.frombuffer(stored, dtype).reshape(entry.shape)
 

@@ -25,7 +25,7 @@ def read_table(data: bytes, where: str) -> dict[bytes, bytes]:
     """
     try:
         if len(data) < _FOOTER or struct.unpack("<Q", data[-8:])[0] != _MAGIC:
-            raise CheckpointCorruptError(f"{where} is not an index of a TensorFlow checkpoint, or only a part of one.")
+            raise CheckpointCorruptError(f"{where} is not an index of a TensorFlow checkpoint, or it is incomplete.")
         footer = data[-_FOOTER:]
         _, place = _handle(footer, 0)
         index, _ = _handle(footer, place)
@@ -70,7 +70,7 @@ def _block(data: bytes, handle: tuple[int, int], where: str) -> bytes:
         raise CheckpointCorruptError(f"{where} is compressed (type {whole[size]}), which TensorFlow never does.")
     expected = struct.unpack("<I", whole[size + 1 :])[0]
     if masked_crc32c(whole[: size + 1]) != expected:
-        raise CheckpointCorruptError(f"{where} is damaged: a block does not have its checksum. Copy it again.")
+        raise CheckpointCorruptError(f"{where} is damaged: a block does not match its checksum. Copy it again.")
     return whole[:size]
 
 
