@@ -1,5 +1,6 @@
 """Tests of the output in a notebook, with a fake shell. separate/check_notebook.py uses a real one."""
 
+import io
 import sys
 from types import SimpleNamespace
 from typing import Any
@@ -13,6 +14,7 @@ from estimator_core.testing import FakeRun, drive
 from estimator_hooks import plugin
 from estimator_hooks.notebook import html, register, shell, tables
 from estimator_hooks.progress import display
+from estimator_hooks.progress.figures import Figures
 from estimator_hooks.progress.notebook import NotebookDisplay
 
 
@@ -98,6 +100,48 @@ def test_an_evaluation_inside_comes_and_goes(cell: list[Output]) -> None:
     assert any("evaluate &lt;val&gt;" in version for version in cell[0].versions)
     assert "evaluate" not in cell[0].versions[-1]
     assert len(cell) == 1
+
+
+def test_a_hook_with_its_own_output_leaves_nothing_in_the_cell(cell: list[Output]) -> None:
+    output, run = io.StringIO(), FakeRun()
+    plugin.estimator_run_start(run)
+    drive([eh.ProgressBarHook(), eh.ProgressBarHook(output)], steps=3, run=run)
+    plugin.estimator_run_end(run)
+    assert output.getvalue().startswith("train: 3/3")
+    assert cell[0].versions[-1] == ""
+
+
+@pytest.mark.parametrize(("fail_at", "shown"), [(3, "2"), (None, "4/4 (100%)")])
+def test_a_failed_call_without_a_known_end_is_not_shown_as_complete(
+    cell: list[Output], fail_at: int | None, shown: str
+) -> None:
+    try:
+        drive([eh.ProgressBarHook()], steps=4, run=FakeRun(mode="eval"), fail_at=fail_at)
+    except RuntimeError:
+        assert fail_at is not None
+    last = cell[0].versions[-1]
+    assert f"{shown}," in last
+    assert ("%" in last) == ("<progress" in last) == (fail_at is None)
+
+
+def test_calls_of_two_threads_both_remain_with_the_curve_of_one() -> None:
+    shown = NotebookDisplay(Output)
+    first, second = (shown.open(name, inside=False) for name in ("one", "two"))
+    for call, loss, step in ((first, 0.5, 1), (second, 9.0, 2), (first, 0.25, 3), (second, 9.0, 4)):
+        shown.show(call, figures(step, loss))
+    shown.close(first, figures(5, 0.125))
+    shown.show(second, figures(6, 9.0))
+    shown.close(second, figures(7, 9.0))
+    assert shown._points == [(1, 0.5), (3, 0.25), (5, 0.125)]
+    last = shown._handle.versions[-1]
+    assert "one" in last
+    assert "two" in last
+
+
+def figures(done: int, loss: float) -> Figures:
+    return Figures(
+        done=done, total=9, loss=loss, steps_per_sec=1.0, examples_per_sec=None, secs_left=None, elapsed=1.0
+    )
 
 
 def test_a_call_without_a_step_says_so(cell: list[Output]) -> None:

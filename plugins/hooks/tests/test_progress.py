@@ -2,8 +2,10 @@
 
 import io
 import logging
+import re
 import subprocess
 import sys
+import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -14,7 +16,8 @@ from rich.console import Console
 import estimator_hooks as eh
 from estimator_core.hooks import Wake
 from estimator_core.testing import FakeRun, drive
-from estimator_hooks.progress import display, hook
+from estimator_hooks import plugin
+from estimator_hooks.progress import display, hook, waiting
 from estimator_hooks.progress.bar import BarDisplay
 from estimator_hooks.progress.figures import Pace
 
@@ -124,7 +127,70 @@ def test_a_failed_run_gives_its_display_back():
     with pytest.raises(RuntimeError, match="the loop fails"):
         drive([eh.ProgressBarHook(output)], steps=9, fail_at=4)
     assert output.getvalue().startswith("train: 3/9")
-    assert display.shared._display is None
+    assert display.shared._displays == {}
+
+
+class Together(eh.Hook):
+    """Waits at the first step for the call of another thread."""
+
+    def __init__(self, barrier: threading.Barrier) -> None:
+        self._barrier = barrier
+
+    def next_step(self, step: int) -> int | None:
+        return 1 if step < 1 else None
+
+    def after_step(self, run: Any, step: int, out: Any) -> None:
+        self._barrier.wait(timeout=60)
+
+
+def evaluate_twice_at_a_time(output: io.StringIO | None) -> None:
+    """Two threads evaluate one Estimator. Both calls have begun before either has a step."""
+    first = FakeRun(mode="eval")
+    barrier = threading.Barrier(2)
+
+    def evaluate(steps: int) -> None:
+        run = FakeRun(mode="eval", config=first.config)
+        plugin.estimator_run_start(run)
+        barrier.wait(timeout=60)
+        drive([eh.ProgressBarHook(output), Together(barrier)], steps=steps, run=run)
+        plugin.estimator_run_end(run)
+
+    threads = [threading.Thread(target=evaluate, args=(steps,)) for steps in (3, 5)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+
+def test_two_evaluations_at_a_time_are_two_lines_and_give_their_display_back():
+    output = io.StringIO()
+    evaluate_twice_at_a_time(output)
+    assert sorted(line.split(",")[0] for line in output.getvalue().splitlines()) == ["evaluate: 3", "evaluate: 5"]
+    assert display.shared._displays == {}
+    assert waiting._waiting == {}
+    assert hook._chosen == {}
+
+
+def test_a_hook_shows_its_call_and_what_is_inside_in_its_own_output(capsys: pytest.CaptureFixture[str]):
+    output = io.StringIO()
+
+    class Evaluates(eh.Hook):
+        def next_step(self, step: int) -> int | None:
+            return 2 if step < 2 else None
+
+        def after_step(self, run: Any, step: int, out: Any) -> None:
+            inner = FakeRun(mode="eval", name="val")
+            plugin.estimator_run_start(inner)
+            drive([eh.ProgressBarHook()], steps=4, run=inner)
+            plugin.estimator_run_end(inner)
+
+    run = FakeRun()
+    plugin.estimator_run_start(run)
+    drive([eh.ProgressBarHook(), eh.ProgressBarHook(output), Evaluates()], steps=3, run=run)
+    plugin.estimator_run_end(run)
+    assert [line.split(":")[0] for line in output.getvalue().splitlines()] == ["train"]
+    assert capsys.readouterr().err == ""
+    assert display.shared._displays == {}
 
 
 @pytest.fixture
@@ -154,6 +220,12 @@ def test_bar_of_an_evaluation_comes_and_goes(terminal: io.StringIO):
     drive([eh.ProgressBarHook(), Evaluates()], steps=3)
     assert "evaluate val" in terminal.getvalue()
     assert "evaluate val" not in " ".join(terminal.getvalue().splitlines()[-2:])
+
+
+def test_bars_of_two_threads_both_remain(terminal: io.StringIO):
+    evaluate_twice_at_a_time(None)
+    drawn = terminal.getvalue().splitlines()
+    assert sorted(re.findall(r"evaluate ━* *(\d) ", " ".join(drawn[-3:]))) == ["3", "5"]
 
 
 def test_log_lines_appear_above_the_bar(terminal: io.StringIO):

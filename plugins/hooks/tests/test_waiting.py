@@ -31,7 +31,7 @@ class Watched:
     def __init__(self) -> None:
         self.told: list[tuple[str, Any]] = []
 
-    def open(self, name: str) -> int:
+    def open(self, name: str, *, inside: bool) -> int:
         self.told.append(("open", name))
         return 0
 
@@ -44,6 +44,9 @@ class Watched:
 
     def close(self, call: int, figures: Figures | None) -> None:
         self.told.append(("close", figures and figures.done))
+
+    def drop(self, call: int) -> None:
+        self.told.append(("drop", call))
 
 
 @pytest.fixture
@@ -76,7 +79,7 @@ def test_the_stages_of_a_resumed_training(watched: Watched) -> None:
     hook.end(run)
     plugin.estimator_run_end(run)
     assert [what for what, _ in watched.told if what != "wait"] == ["open", "show", "close"]
-    assert display.shared._display is None
+    assert display.shared._displays == {}
 
 
 @pytest.mark.parametrize(
@@ -103,7 +106,7 @@ def test_a_run_that_fails_before_its_first_step_leaves_nothing(watched: Watched)
     plugin.estimator_run_end(run)
     assert watched.told[-1] == ("close", None)
     assert waiting(run) is None
-    assert display.shared._display is None
+    assert display.shared._displays == {}
     assert no_thread_is_left()
     forget(run)  # a second call does nothing
 
@@ -113,27 +116,23 @@ def test_a_hook_with_its_own_output_takes_the_place_of_the_announcement(watched:
     begin_waiting(run)
     drive([eh.ProgressBarHook(output)], steps=3, run=run)
     assert waiting(run) is None
-    assert display.shared._display is None
+    assert display.shared._displays == {}
 
 
-def test_lines_tell_of_a_long_wait_only() -> None:
+def test_lines_tell_of_a_long_wait_only(monkeypatch: pytest.MonkeyPatch) -> None:
     output = io.StringIO()
     shown = LineDisplay(output)
     shown.refresh_secs = 0.02
+    monkeypatch.setattr(display, "make_display", lambda output: shown)
     run = FakeRun()
-    display.shared._display, display.shared._users = shown, 1
-    try:
-        begin_waiting(run)
-        found = waiting(run)
-        assert found is not None
-        found.at(COMPILING)
-        limit = time.monotonic() + 20
-        while not output.getvalue() and time.monotonic() < limit:
-            time.sleep(0.005)
-        end_waiting(run)
-        display.shared.release()
-    finally:
-        display.shared._display, display.shared._users = None, 0
+    begin_waiting(run)
+    found = waiting(run)
+    assert found is not None
+    found.at(COMPILING)
+    limit = time.monotonic() + 20
+    while not output.getvalue() and time.monotonic() < limit:
+        time.sleep(0.005)
+    forget(run)
     assert output.getvalue().splitlines()[-1] == "train: compiling the first step, 0:00:00"
 
 

@@ -37,8 +37,9 @@ class BarDisplay:
         )
         self._logs = contextlib.ExitStack()
         self._calls: list[int] = []
+        self._inside: set[int] = set()
 
-    def open(self, name: str) -> int:
+    def open(self, name: str, *, inside: bool) -> int:
         """Adds a bar."""
         if not self._calls:
             file: Any = self._progress.console.file
@@ -47,6 +48,8 @@ class BarDisplay:
             self._logs.callback(_redirect_logs(terminal))
         task = self._progress.add_task(name, total=None, count="", loss="", rate="", clock="")
         self._calls.append(task)
+        if inside:
+            self._inside.add(task)
         self._progress.refresh()
         return task
 
@@ -63,11 +66,18 @@ class BarDisplay:
         """Draws a bar for the last time, and removes it if its call is inside another call."""
         if figures is not None:
             self.show(call, figures)
+        self._end(call, removed=call in self._inside)
+
+    def drop(self, call: int) -> None:
+        """Removes a bar."""
+        self._end(call, removed=True)
+
+    def _end(self, call: int, *, removed: bool) -> None:
         self._calls.remove(call)
-        if self._calls:
+        if removed:
             self._progress.remove_task(TaskID(call))
             self._progress.refresh()
-        else:
+        if not self._calls:
             self._logs.close()
             self._progress.stop()
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import functools
 import io
 import os
 import sys
+import threading
+from collections.abc import Callable
 from typing import Protocol, TextIO, cast
 
 from estimator_hooks.progress.figures import Figures
@@ -24,13 +27,15 @@ class Nowhere(io.StringIO):
 
 
 class Display(Protocol):
-    """Shows one or more calls at a time, because an evaluation may run inside a training."""
+    """Shows one or more calls at a time, because an evaluation may run inside a training, and threads run beside one
+    another.
+    """
 
     refresh_secs: float
     live: bool  # whether new output replaces the previous output
 
-    def open(self, name: str) -> int:
-        """Adds a call, and returns its number."""
+    def open(self, name: str, *, inside: bool) -> int:
+        """Adds a call, and returns its number. `inside`: whether it runs inside another call of the display."""
         ...
 
     def wait(self, call: int, text: str, elapsed: float) -> None:
@@ -42,34 +47,87 @@ class Display(Protocol):
         ...
 
     def close(self, call: int, figures: Figures | None) -> None:
-        """Shows a call for the last time."""
+        """Shows a call for the last time. None: it ended before its first step."""
+        ...
+
+    def drop(self, call: int) -> None:
+        """Removes a call, which another display shows."""
         ...
 
 
-class SharedDisplay:
-    """The display that all runs of this process share while one of them is active."""
+class Shown:
+    """One call in a display.
+
+    Args:
+        display: the display.
+        call: the number of the call in the display.
+        released: a function that is called once the call is over.
+
+    Attributes:
+        display: the display.
+    """
+
+    def __init__(self, display: Display, call: int, released: Callable[[], None]) -> None:
+        self.display = display
+        self._call = call
+        self._released = released
+
+    def wait(self, text: str, elapsed: float) -> None:
+        """Shows what the call waits for."""
+        self.display.wait(self._call, text, elapsed)
+
+    def show(self, figures: Figures) -> None:
+        """Shows the progress of the call."""
+        self.display.show(self._call, figures)
+
+    def close(self, figures: Figures | None) -> None:
+        """Shows the call for the last time."""
+        self.display.close(self._call, figures)
+        self._released()
+
+    def drop(self) -> None:
+        """Removes the call from the display."""
+        self.display.drop(self._call)
+        self._released()
+
+
+class SharedDisplays:
+    """The displays of this process. All calls with one output share its display while one of them is active."""
 
     def __init__(self) -> None:
-        self._display: Display | None = None
-        self._users = 0
+        self._displays: dict[int | None, Display] = {}
+        self._users: list[tuple[int | None, int]] = []  # the output and the thread of each call
+        self._lock = threading.Lock()
 
-    def acquire(self, output: TextIO | None) -> Display:
-        """Returns the display. The first call creates it."""
-        if self._display is None:
-            self._display = notebook_display() if output is None else None
-            # A process without a terminal, such as a daemon, may have no stderr.
-            self._display = self._display or make_display(output or sys.stderr or Nowhere())
-        self._users += 1
-        return self._display
+    def open(self, output: TextIO | None, name: str) -> Shown:
+        """Adds a call to the display of an output, which the first call creates.
 
-    def release(self) -> None:
-        """Ends the use by one call. After the last call, the display is discarded."""
-        self._users -= 1
-        if self._users == 0:
-            self._display = None
+        None: the display of the call in which this one runs, otherwise a notebook or stderr.
+        """
+        thread = threading.get_ident()
+        with self._lock:
+            around = next((one for one in reversed(self._users) if one[1] == thread), (None, thread))
+            user = around if output is None else (id(output), thread)
+            display = self._displays.get(user[0]) or _make(output)
+            self._displays[user[0]] = display
+            inside = user in self._users
+            self._users.append(user)
+        return Shown(display, display.open(name, inside=inside), functools.partial(self._release, user))
+
+    def _release(self, user: tuple[int | None, int]) -> None:
+        with self._lock:
+            self._users.remove(user)
+            if all(output != user[0] for output, _ in self._users):
+                del self._displays[user[0]]
 
 
-shared = SharedDisplay()
+shared = SharedDisplays()
+
+
+def _make(output: TextIO | None) -> Display:
+    found = notebook_display() if output is None else None
+    # A process without a terminal, such as a daemon, may have no stderr.
+    return found or make_display(output or sys.stderr or Nowhere())
 
 
 def notebook_display() -> Display | None:

@@ -18,6 +18,7 @@ class Figures:
         steps_per_sec, examples_per_sec: the rates in the last half minute. None before the second reading.
         secs_left: the seconds until `total` at that rate.
         elapsed: the seconds since the first step.
+        cut_short: whether an error or an interrupt has ended the call.
     """
 
     done: int
@@ -27,6 +28,7 @@ class Figures:
     examples_per_sec: float | None
     secs_left: float | None
     elapsed: float
+    cut_short: bool = False
 
 
 class Pace:

@@ -9,9 +9,18 @@ import numpy as np
 
 from estimator_core.hooks import Hook, Run, StepOutputs, Wake
 from estimator_core.modes import ModeKeys
-from estimator_hooks.progress.display import Display, shared
+from estimator_hooks.progress.display import Shown, shared
 from estimator_hooks.progress.figures import Figures, Pace
-from estimator_hooks.progress.waiting import COMPILING, FIRST_BATCH, Key, end_waiting, forget, key_of, title, waiting
+from estimator_hooks.progress.waiting import (
+    COMPILING,
+    FIRST_BATCH,
+    Key,
+    end_waiting,
+    key_of,
+    shown_elsewhere,
+    title,
+    waiting,
+)
 
 #: The hook that shows a run, by the key of the run. The last hook in the list of the run wins.
 _chosen: dict[Key, ProgressBarHook] = {}
@@ -35,8 +44,7 @@ class ProgressBarHook(Hook):
 
     def __init__(self, output: TextIO | None = None) -> None:
         self._output = output
-        self._display: Display | None = None
-        self._call = 0
+        self._shown: Shown | None = None
         self._pace = Pace()
         self._began: float | None = None
         self._loss: tuple[int, float] | None = None  # the step and the loss
@@ -47,8 +55,11 @@ class ProgressBarHook(Hook):
     def begin(self, run: Run) -> None:
         """Replaces a progress hook that is earlier in the list."""
         _chosen[key_of(run)] = self
-        _tell(run, FIRST_BATCH)
-        self._display, self._began, self._loss, self._next_time = None, None, None, None
+        if self._output is None:
+            _tell(run, FIRST_BATCH)
+        else:
+            shown_elsewhere(run)
+        self._shown, self._began, self._loss, self._next_time = None, None, None, None
         self._pace, self._batch_size = Pace(), 0
 
     def after_create(self, run: Run) -> None:
@@ -57,15 +68,12 @@ class ProgressBarHook(Hook):
             return
         self._total = run.last_step
         _tell(run, COMPILING)
-        if self._output is None and (found := waiting(run)) is not None:
-            self._display, self._call = found.display, found.call
-        else:
-            self._display = shared.acquire(self._output)
-            self._call = self._display.open(title(run))
+        found = waiting(run)
+        self._shown = shared.open(self._output, title(run)) if found is None else found.shown
 
     def next_step(self, step: int) -> int | Wake | None:
         """Returns the first step, then the time of the next reading, and the last step."""
-        if self._display is None:
+        if self._shown is None:
             return None
         if self._began is None:
             return step + 1
@@ -74,39 +82,31 @@ class ProgressBarHook(Hook):
 
     def after_step(self, run: Run, step: int, out: StepOutputs) -> None:
         """Reads the loss and shows the figures."""
-        if self._display is None:
+        if self._shown is None:
             return
         if run.mode == ModeKeys.TRAIN:  # the loss of an evaluation is not known before its end
             self._loss = step, float(np.asarray(out["loss"]))  # waits until the step is done
         if self._began is None:
-            self._end_waiting(run)
+            end_waiting(run)
         now = time.monotonic()
         self._began = now if self._began is None else self._began
         self._pace.add(now, step)
-        self._next_time = now + self._display.refresh_secs
-        self._display.show(self._call, self._figures(run, step, now))
+        self._next_time = now + self._shown.display.refresh_secs
+        self._shown.show(self._figures(run, step, now))
 
     def end(self, run: Run) -> None:
         """Shows the call for the last time."""
         if _chosen.get(key_of(run)) is self:
             del _chosen[key_of(run)]
-        if self._display is None:
+        if self._shown is None:
             return
-        self._end_waiting(run)
+        end_waiting(run)
         now = time.monotonic()
         if self._pace.steps_per_sec is None:
             self._pace.add(now, run.step)
         figures = None if self._began is None else self._figures(run, run.step, now)
-        self._display.close(self._call, figures)
-        self._display, self._next_time = None, None
-        shared.release()
-
-    def _end_waiting(self, run: Run) -> None:
-        """Replaces the announcement of the call by its figures. With another output, it removes the announcement."""
-        if self._output is None:
-            end_waiting(run)
-        else:
-            forget(run)
+        self._shown.close(figures)
+        self._shown, self._next_time = None, None
 
     def _figures(self, run: Run, step: int, now: float) -> Figures:
         rate = self._pace.steps_per_sec
@@ -119,6 +119,7 @@ class ProgressBarHook(Hook):
             examples_per_sec=None if rate is None else rate * self._batch_size,
             secs_left=None if not rate or self._total is None else max(0, self._total - step) / rate,
             elapsed=now - (now if self._began is None else self._began),
+            cut_short=run.failed or run.interrupted,
         )
 
 

@@ -17,11 +17,14 @@ class LineDisplay:
         self._output = output
         self._names: dict[int, str] = {}
         self._shown: dict[int, int] = {}
+        self._inside: set[int] = set()
 
-    def open(self, name: str) -> int:
+    def open(self, name: str, *, inside: bool) -> int:
         """Adds a call, and returns its number."""
         call = len(self._names)
         self._names[call] = name
+        if inside:
+            self._inside.add(call)
         return call
 
     def wait(self, call: int, text: str, elapsed: float) -> None:
@@ -36,9 +39,12 @@ class LineDisplay:
 
     def close(self, call: int, figures: Figures | None) -> None:
         """Writes the last line."""
-        wanted = call == 0 or call in self._shown
+        wanted = call not in self._inside or call in self._shown
         if figures is not None and wanted and self._shown.get(call) != figures.done:
             self._write(call, figures)
+
+    def drop(self, call: int) -> None:
+        """Writes nothing more of a call."""
 
     def _write(self, call: int, figures: Figures) -> None:
         self._output.write(f"{self._names[call]}: {as_text(figures)}\n")

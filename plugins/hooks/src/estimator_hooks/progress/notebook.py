@@ -26,16 +26,22 @@ class NotebookDisplay:
     def __init__(self, display: Any = None) -> None:
         self._display = display or _of_ipython
         self._handle: Any = None
+        self._opened = 0
         self._calls: dict[int, str] = {}
         self._lines: dict[int, str] = {}
+        self._inside: set[int] = set()
+        self._curve: int | None = None  # the call whose loss is drawn
         self._points: list[tuple[float, float]] = []
         self._lock = threading.RLock()  # another thread shows what a call waits for
 
-    def open(self, name: str) -> int:
+    def open(self, name: str, *, inside: bool) -> int:
         """Adds a bar."""
         with self._lock:
-            call = max(self._calls, default=-1) + 1
+            call = self._opened
+            self._opened += 1
             self._calls[call] = name
+            if inside:
+                self._inside.add(call)
             self.wait(call, "starting", 0.0)
         return call
 
@@ -44,11 +50,14 @@ class NotebookDisplay:
         self._draw(call, f"{bar(0, None)} {escape(text)} {as_clock(elapsed)}")
 
     def show(self, call: int, figures: Figures) -> None:
-        """Redraws a bar. The loss of the outermost call becomes a point of the curve."""
+        """Redraws a bar. The losses of the first call that has one are the points of the curve."""
         with self._lock:
-            if figures.loss is not None and call == min(self._calls):
+            if self._curve is None and figures.loss is not None:
+                self._curve = call
+            if figures.loss is not None and call == self._curve:
                 self._add(figures.done, figures.loss)
-            self._draw(call, f"{bar(figures.done, figures.total)} {escape(as_text(figures))}")
+            drawn = "" if figures.cut_short and figures.total is None else bar(figures.done, figures.total)
+            self._draw(call, f"{drawn} {escape(as_text(figures))}")
 
     def close(self, call: int, figures: Figures | None) -> None:
         """Draws a call for the last time, and removes it if it is inside another call."""
@@ -56,11 +65,18 @@ class NotebookDisplay:
             if figures is None:
                 self._draw(call, "ended before its first step")
             else:
-                self.show(call, replace(figures, total=figures.total or figures.done, secs_left=None))
-            if len(self._calls) > 1:
-                del self._lines[call]
-                self._update()
-            del self._calls[call]
+                total = figures.total or (None if figures.cut_short else figures.done)
+                self.show(call, replace(figures, total=total, secs_left=None))
+            if call in self._inside:
+                self.drop(call)
+            else:
+                del self._calls[call]
+
+    def drop(self, call: int) -> None:
+        """Removes a bar."""
+        with self._lock:
+            del self._calls[call], self._lines[call]
+            self._update()
 
     def _add(self, step: int, loss: float) -> None:
         if self._points and step <= self._points[-1][0]:

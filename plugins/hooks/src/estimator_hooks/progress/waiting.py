@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import contextvars
 import functools
+import threading
 import time
 
 from estimator_core.hooks import Run
 from estimator_core.modes import ModeKeys
-from estimator_hooks.progress.display import Display, shared
+from estimator_hooks.progress.display import Shown, shared
 from estimator_hooks.progress.ticker import Ticker
 
 OPENING, FIRST_BATCH, COMPILING = "opening the input", "first batch", "compiling the first step"
 
 #: The values that identify one call of this process among all calls in progress.
-Key = tuple[int, str, str | None]
+Key = tuple[int, int, str, str | None]
 
 _waiting: dict[Key, Waiting] = {}
 _ticker = Ticker()
@@ -25,21 +26,22 @@ class Waiting:
 
     Args:
         run: the call.
-        display: the display that shows it.
+
+    Attributes:
+        shown: the call in its display.
     """
 
-    def __init__(self, run: Run, display: Display) -> None:
-        self.display = display
-        self.call = display.open(title(run))
+    def __init__(self, run: Run) -> None:
+        self.shown: Shown = shared.open(None, title(run))
         self._run, self._stage, self._since = run, OPENING, time.monotonic()
         # The context selects the cell of the notebook that made the call.
         self._tell = functools.partial(contextvars.copy_context().run, self._show)
-        _ticker.add(self._tell, every=display.refresh_secs)
+        _ticker.add(self._tell, every=self.shown.display.refresh_secs)
 
     def at(self, stage: str) -> None:
         """Records that the next stage begins."""
         self._stage, self._since = stage, time.monotonic()
-        if self.display.live:
+        if self.shown.display.live:
             self._show()
 
     def end(self) -> None:
@@ -59,7 +61,7 @@ class Waiting:
         return f"restoring the checkpoint of step {step}" if step else "tracing the model, making initial values"
 
     def _show(self) -> None:
-        self.display.wait(self.call, self.text(), time.monotonic() - self._since)
+        self.shown.wait(self.text(), time.monotonic() - self._since)
 
 
 def title(run: Run) -> str:
@@ -70,13 +72,16 @@ def title(run: Run) -> str:
 
 
 def key_of(run: Run) -> Key:
-    """Returns the key of a call. Observers and hooks see different run objects of one call, but the same key."""
-    return id(run.config), run.mode, run.name
+    """Returns the key of a call. Observers and hooks see different run objects of one call, but the same key.
+
+    Several threads may evaluate one Estimator at a time. All observers and hooks of a call run in its thread.
+    """
+    return threading.get_ident(), id(run.config), run.mode, run.name
 
 
 def begin_waiting(run: Run) -> None:
     """Shows a call from its start."""
-    _waiting[key_of(run)] = Waiting(run, shared.acquire(None))
+    _waiting[key_of(run)] = Waiting(run)
 
 
 def waiting(run: Run) -> Waiting | None:
@@ -96,5 +101,11 @@ def forget(run: Run) -> None:
     """Closes the display of a call that ended before its first step."""
     found = end_waiting(run)
     if found is not None:
-        found.display.close(found.call, None)
-        shared.release()
+        found.shown.close(None)
+
+
+def shown_elsewhere(run: Run) -> None:
+    """Removes the announcement of a call that a hook shows in an output of its own."""
+    found = end_waiting(run)
+    if found is not None:
+        found.shown.drop()
