@@ -139,9 +139,7 @@ def test_calls_of_two_threads_both_remain_with_the_curve_of_one() -> None:
 
 
 def figures(done: int, loss: float) -> Figures:
-    return Figures(
-        done=done, total=9, loss=loss, steps_per_sec=1.0, examples_per_sec=None, secs_left=None, elapsed=1.0
-    )
+    return Figures(done=done, total=9, loss=loss, steps_per_sec=1.0, examples_per_sec=None, secs_left=None, elapsed=1.0)
 
 
 def test_a_call_without_a_step_says_so(cell: list[Output]) -> None:

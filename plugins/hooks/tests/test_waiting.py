@@ -19,7 +19,7 @@ from estimator_hooks.progress import display
 from estimator_hooks.progress.figures import Figures
 from estimator_hooks.progress.lines import LineDisplay
 from estimator_hooks.progress.ticker import Ticker
-from estimator_hooks.progress.waiting import COMPILING, FIRST_BATCH, begin_waiting, end_waiting, forget, waiting
+from estimator_hooks.progress.waiting import COMPILING, FIRST_BATCH, begin_waiting, forget, waiting
 
 
 class Watched:
