@@ -283,7 +283,7 @@ class Run(Protocol):
         an array, or a list of JSON values. Lists are written only to `metrics.jsonl`.
 
         Raises:
-            HookError: a metric has the same name; raised at the end of the evaluation.
+            HookError: the value is of another kind. Or a metric has the same name; raised at the end of the evaluation.
         """
         ...
 
@@ -362,7 +362,7 @@ class Hook:
     - `end`: always, even if another hook raised an error.
 
     Methods are called in the order of the hooks, including `end`. An exception names the hook, its package and the
-    step.
+    step. A hook that defines `state` serves one call at a time, so a training and its evaluations need different ones.
 
     Example:
         >>> class Every(Hook):

@@ -38,8 +38,8 @@ class HookCalls:
         self.hooks = each_once(hooks)
         self._run = run
         self._seconds: dict[str, float] = run.hook_seconds
-        self._begun: list[Hook] = []
-        self._followers: list[tuple[Hook, list[str]]] = []
+        self._begun: dict[int, Hook] = {}
+        self._followed: dict[int, dict[str, None]] = {}
 
     def add(self, hooks: Iterable[Hook]) -> None:
         """Appends hooks that are not in the list yet."""
@@ -50,11 +50,19 @@ class HookCalls:
         self.hooks = each_once(hooks)
 
     def begin(self) -> None:
-        """Calls `begin` of the hooks that have not begun yet."""
+        """Calls `begin` of the hooks that have not begun yet.
+
+        Raises:
+            HookError: a hook with state is used in another call that has not ended, such as the training around an
+                evaluation.
+        """
         for hook in self.hooks:
-            if not _has(self._begun, hook):
+            if id(hook) not in self._begun:
                 refuse_shadowed(hook, describe)
-                self._begun.append(hook)
+                if type(hook).state is not Hook.state and _SERVED.setdefault(id(hook), self) is not self:
+                    told = "it has the state of another call, which has not ended. Give each call a hook of its own."
+                    raise HookError(f"{describe(hook)}: {told}")
+                self._begun[id(hook)] = hook
                 self._noting(hook, "begin")
 
     def restore(self, states: Mapping[str, Mapping[str, Any]]) -> None:
@@ -71,11 +79,12 @@ class HookCalls:
         """
         for hook in self.hooks:
             self._noting(hook, "after_create")
-        for hook, names in self._followers:
+        followers = [(hook, [*self._followed[id(hook)]]) for hook in self.hooks if id(hook) in self._followed]
+        for hook, names in followers:
             for name in names:
                 if name not in self._run.output_names:
                     raise HookError(f"{describe(hook)}: {unknown_output(name, self._run.output_names)}")
-        return [(hook, names) for hook in self.hooks for known, names in self._followers if known is hook]
+        return followers
 
     def before_last_save(self) -> None:
         """Calls `before_last_save` of every hook."""
@@ -88,9 +97,7 @@ class HookCalls:
         for name, hook in self._named():
             state: object = self.ask(hook, "state")
             if not isinstance(state, Mapping):
-                error = HookError(f"{describe(hook)}: state() returned {state!r}; it must return a mapping.")
-                note_origin(error, f"in {describe(hook)}, state, step {self._run.step} of mode {self._run.mode!r}")
-                raise error
+                raise HookError(f"{describe(hook)}: state() returned {state!r}; it must return a mapping.")
             states[name] = dict(cast("Mapping[str, Any]", state))
         return {name: state for name, state in states.items() if state}
 
@@ -103,7 +110,9 @@ class HookCalls:
             first: functions to call first.
         """
         failures: list[BaseException] = []
-        begun = [hook for hook in self.hooks if _has(self._begun, hook)]
+        begun = [hook for hook in self.hooks if id(hook) in self._begun]
+        for place in self._begun:
+            _SERVED.pop(place, None)
         for call in (*first, *(lambda hook=hook: self.tell(hook, "end") for hook in begun)):
             try:
                 call()
@@ -135,21 +144,19 @@ class HookCalls:
         """Calls a method in which the hook may declare the outputs that it follows."""
         known = len(self._run.followed)
         self.tell(hook, method)
-        new = self._run.followed[known:]
-        if new:
-            names = next((names for follower, names in self._followers if follower is hook), None)
-            if names is None:
-                self._followers.append((hook, names := []))
-            names.extend(name for name in dict.fromkeys(new) if name not in names)
+        if new := self._run.followed[known:]:
+            self._followed.setdefault(id(hook), {}).update(dict.fromkeys(new))
 
-    def _named(self) -> list[tuple[str, Hook]]:
+    def _named(self) -> Generator[tuple[str, Hook]]:
         counts: dict[str, int] = {}
-        named: list[tuple[str, Hook]] = []
         for hook in self.hooks:
             name = getattr(hook, "name", None) or type(hook).__name__
             counts[name] = counts.get(name, 0) + 1
-            named.append((name if counts[name] == 1 else f"{name}_{counts[name]}", hook))
-        return named
+            yield name if counts[name] == 1 else f"{name}_{counts[name]}", hook
+
+
+#: The calls in progress, by the ids of their hooks that have state.
+_SERVED: dict[int, HookCalls] = {}
 
 
 def note_origin(error: BaseException, where: str) -> None:
@@ -187,8 +194,8 @@ def _package(module: str) -> str:
     distribution = next((entry.dist.name for entry in plugins if entry.dist is not None), None)
     if top == "estimator_core":
         distribution = "estimator-core"
-    if distribution is None:  # an editable installation does not list its packages
-        distribution = next(iter(metadata.packages_distributions().get(top, [])), None)
+    # An editable installation does not list its packages.
+    distribution = distribution or next(iter(metadata.packages_distributions().get(top, [])), None)
     if distribution is None:
         return f"module {module}"
     try:
@@ -206,10 +213,6 @@ def each_once(hooks: Iterable[Hook]) -> list[Hook]:
         2
     """
     return list({id(hook): hook for hook in hooks}.values())
-
-
-def _has(hooks: Sequence[Hook], hook: Hook) -> bool:
-    return any(hook is known for known in hooks)
 
 
 #: The number of dispatches that are kept before their values are delivered, and the limit of their bytes.

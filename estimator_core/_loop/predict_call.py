@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Generator, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -96,10 +97,9 @@ class PredictCall:
             error, run.failed = raised, True
             raise
         finally:
-            fed.close()
-            batches.close()
             try:
-                schedule.end(error)
+                with contextlib.closing(fed), contextlib.closing(batches):
+                    schedule.end(error)
             except BaseException as raised:
                 error, run.failed = raised, True
                 raise

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
@@ -18,7 +19,7 @@ from estimator_core._loop.device_state import DeviceState, whole_on_host
 from estimator_core._loop.dispatch import Dispatch
 from estimator_core._loop.time_spent import STEP, TimeSpent
 from estimator_core._step.state import TrainState
-from estimator_core._summaries import EventFile, NoSummaries
+from estimator_core._summaries import EventFile, NoSummaries, plain_metrics
 from estimator_core.config import RunConfig
 from estimator_core.coordinator import ALONE, Coordinator
 from estimator_core.errors import HookError
@@ -73,7 +74,7 @@ class LoopRun:
         self.time_spent = TimeSpent()
         self.hook_seconds: dict[str, float] = {}
         self.context: RunContext | None = None
-        self.count_flops: Callable[[], float | None] = _unknown
+        self.count_flops: Callable[[], float | None] = lambda: None
         self.batch_metrics: Callable[[Any, Any, Any, Any], dict[str, Metric]] = _no_metrics
         self.input_part: tuple[int, int] = (0, 1)
         self.input_rows: Callable[[int], np.ndarray] = np.arange
@@ -118,8 +119,13 @@ class LoopRun:
         if self.stop_reason is None:
             self.stop_reason = reason
 
-    def add_result(self, name: str, value: object) -> None:
+    def add_result(self, name: str, value: Any) -> None:
         """Adds a value to the results of an evaluation."""
+        try:
+            json.dumps(plain_metrics({name: value if np.ndim(value) else float(value)}))
+        except (TypeError, ValueError) as error:
+            allowed = "a number, an array of numbers or a list of JSON values"
+            raise HookError(f"add_result: the result {name!r} must be {allowed}, given: {value!r}.") from error
         self.results[name] = value
 
     def fetch(self, name: str) -> None:
@@ -206,10 +212,6 @@ class LoopRun:
     def swapped(self, values: Mapping[str, object]) -> AbstractContextManager[None]:
         """Inside the block, evaluations use other values of some trainable variables."""
         return self.live.swapped(values)
-
-
-def _unknown() -> float | None:
-    return None
 
 
 def _no_metrics(state: object, features: object, labels: object, weights: object) -> dict[str, Metric]:

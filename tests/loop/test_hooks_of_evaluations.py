@@ -116,6 +116,95 @@ def test_the_rate_of_an_evaluation_is_at_the_step_of_its_weights(
     assert [step for step, _ in points(tmp_path)["global_step/sec"]] == [2, 3, 4, 5, *[5] * 8]
 
 
+class Counts(ec.Hook):
+    """Counts its steps."""
+
+    seen = 0
+
+    def next_step(self, step: int) -> int:
+        return step + 1
+
+    def after_step(self, run: Any, step: int, out: Any) -> None:
+        self.seen += 1
+
+
+class Remembers(Counts):
+    """Has state, which belongs to one call."""
+
+    def state(self) -> dict[str, Any]:
+        return {"seen": self.seen}
+
+    def restore(self, state: Any) -> None:
+        self.seen = state["seen"]
+
+
+@pytest.mark.parametrize("make", [lambda: SummarySaverHook(save_steps=1), Remembers])
+def test_a_hook_with_state_serves_one_call_at_a_time(make_estimator: Any, make: Callable[[], ec.Hook]) -> None:
+    hook = make()
+    name = f"hook {type(hook).__name__} from .*: it has the state of another call, which has not ended"
+
+    def run(in_evaluations: ec.Hook, steps: int) -> None:
+        train_spec = ec.TrainSpec(batches(9), max_steps=steps, hooks=[hook])
+        estimator = make_estimator(model(), save_checkpoints_steps=2)
+        ec.train_and_evaluate(estimator, train_spec, ec.EvalSpec(batches(3), hooks=[in_evaluations]))
+
+    for _ in range(2):
+        with pytest.raises(ec.errors.HookError, match=name):
+            run(hook, 4)
+    run(make(), 6)  # a hook whose calls have ended is free again
+
+
+def test_a_prediction_that_is_not_closed_has_its_hook(make_estimator: Any) -> None:
+    hook, estimator = Remembers(), make_estimator(model()).train(batches(4), steps=2)
+    predictions = estimator.predict(batches(3), hooks=[hook])
+    next(predictions)
+    with pytest.raises(ec.errors.HookError, match="it has the state of another call"):
+        estimator.evaluate(batches(2), hooks=[hook])
+    predictions.close()
+    estimator.evaluate(batches(2), hooks=[hook])
+
+
+def test_a_hook_without_state_may_be_in_the_training_and_in_its_evaluations(make_estimator: Any) -> None:
+    hook = Counts()
+    estimator = make_estimator(model(), save_checkpoints_steps=2)
+    ec.train_and_evaluate(
+        estimator, ec.TrainSpec(batches(9), max_steps=4, hooks=[hook]), ec.EvalSpec(batches(3), hooks=[hook])
+    )
+    assert hook.seen == 4 + 2 * 3
+
+
+RESULTS = {"text": "good", "none": None, "dict": {"a": 1}, "complex": 1j, "ragged": [[1], [1, 2]], "object": [object()]}
+
+
+@pytest.mark.parametrize("kind", list(RESULTS))
+def test_a_result_that_cannot_be_written_is_refused_with_its_name(make_estimator: Any, kind: str) -> None:
+    class Adds(ec.Hook):
+        def end(self, run: Any) -> None:
+            if not run.failed:
+                run.add_result("verdict", RESULTS[kind])
+
+    estimator = make_estimator(model()).train(batches(4), steps=2)
+    with pytest.raises(ec.errors.HookError, match="the result 'verdict' must be a number, an array") as told:
+        estimator.evaluate(batches(2), hooks=[Adds()])
+    assert "in hook" in told.value.__notes__[0]
+    assert "Adds from" in told.value.__notes__[0]
+
+
+def test_results_of_all_allowed_kinds_are_written(make_estimator: Any) -> None:
+    results = {"whole": 3, "real": np.float32(0.5), "array": jnp.ones(2), "rows": [{"a": [1, "b"]}], "texts": ["good"]}
+
+    class Adds(ec.Hook):
+        def end(self, run: Any) -> None:
+            for name, value in results.items():
+                run.add_result(name, value)
+
+    estimator = make_estimator(model()).train(batches(4), steps=2)
+    found = estimator.evaluate(batches(2), hooks=[Adds()])
+    assert all(found[name] is value for name, value in results.items())
+    recorded = ec.read_eval_metrics(estimator.eval_dir())[2]
+    assert {name: recorded[name] for name in results} == {**results, "array": [1.0, 1.0]}
+
+
 def test_hooks_know_all_summaries_of_an_evaluation_and_may_fetch_them(make_estimator: Any) -> None:
     seen: dict[str, Any] = {}
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -16,6 +17,7 @@ import pytest
 import estimator_core as ec
 from estimator_core._journal.entries import Ended
 from estimator_core._journal.writer import take_over
+from estimator_core._loop.feed import Feed
 from estimator_core._loop.run_record import ended_step, note_end, without_secrets, write_run_record
 from estimator_core._storage.local import LocalStorage
 from estimator_core.config import RunConfig
@@ -176,3 +178,28 @@ def test_plugins_see_a_failure_at_the_end_of_other_calls(
     with pytest.raises(RuntimeError) as raised:
         list(getattr(estimator, call)(eval_input, hooks=[FailsAtTheEnd()]))
     assert ends[1:] == [(True, raised.value)]
+
+
+@pytest.mark.parametrize("call", ["train", "evaluate", "predict", "predict and close"])
+def test_plugins_see_the_end_of_a_call_whose_input_cannot_be_closed(
+    train_input: Any, eval_input: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: str
+) -> None:
+    def interrupted(feed: Feed) -> None:  # it waits for a draw in progress
+        raise KeyboardInterrupt
+
+    estimator, ends = watched(tmp_path / "m")
+    estimator.train(train_input, max_steps=3)
+    predictions: Any = estimator.predict(eval_input)
+    calls: dict[str, Callable[[], Any]] = {
+        "train": lambda: estimator.train(train_input, max_steps=6),
+        "evaluate": lambda: estimator.evaluate(eval_input, steps=2),
+        "predict": lambda: list(predictions),
+        "predict and close": lambda: (next(predictions), predictions.close()),
+    }
+    monkeypatch.setattr(Feed, "close", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        calls[call]()
+    assert len(ends) == 2
+    if "predict" in call:
+        assert ends[1][0]
+        assert isinstance(ends[1][1], KeyboardInterrupt)
