@@ -104,7 +104,7 @@ def test_a_full_disk_does_not_end_the_run(
 def test_a_folder_that_cannot_be_made_is_named_before_the_first_step(tmp_path: Path):
     (tmp_path / "file").touch()
     run = FakeRun(model_dir=tmp_path)
-    with pytest.raises(HookError, match=r"the folder .*file cannot be made"):
+    with pytest.raises(HookError, match=r"the folder .*file cannot be created"):
         drive([eh.ProfilerHook(save_steps=2, output_dir=tmp_path / "file")], steps=4, run=run)
     assert run.step == 0
 
