@@ -46,6 +46,73 @@ def test_check_as_html(program: Path, tmp_path: Path) -> None:
     assert "&quot;runs&quot;" in page.read_text()
 
 
+def test_check_names_what_comes_from_other_files_of_the_program(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lines = [
+        "import os",
+        "import model",
+        "from model import model_fn",
+        "from .lib import nets",
+        "import lib.losses as l",
+    ]
+    (tmp_path / "train.py").write_text("\n".join([*lines, "import estimator_core as ec", "ec.Estimator(model_fn)", ""]))
+    (tmp_path / "model.py").write_text("import tensorflow as tf\n\n\ndef model_fn(): tf.zeros([3])\n")
+    (tmp_path / "lib").mkdir()
+    for name in ("nets", "losses"):
+        (tmp_path / "lib" / f"{name}.py").write_text("x = 1\n")
+    train = str(tmp_path / "train.py")
+    assert main(["migrate", "check", train]) == 0
+    assert capsys.readouterr().out.splitlines() == [
+        f"{train}:2: model, model_fn from {tmp_path}/model.py, which is not read: check that file, too.",
+        f"{train}:4: nets from {tmp_path}/lib/nets.py, which is not read: check that file, too.",
+        f"{train}:5: lib.losses from {tmp_path}/lib/losses.py, which is not read: check that file, too.",
+        "1 file: no name of TensorFlow.",
+    ]
+    main(["migrate", "check", "--json", train, str(tmp_path / "lib")])
+    (read, *_) = [each for each in json.loads(capsys.readouterr().out) if each["imports"]]
+    expected = {"line": 2, "read": False, "names": ["model", "model_fn"], "of_tensorflow": []}
+    assert read["imports"] == [{**expected, "path": f"{tmp_path}/model.py"}]
+    assert main(["migrate", "check", str(tmp_path)]) == 3
+    assert "not read" not in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("line", "use", "name"),
+    [
+        ("from helpers import tf", "tf.zeros([3])", "tf"),
+        ("from helpers import tf as t", "t.zeros([3])", "tf"),
+        ("from helpers import *", "layers.dense(1)", "layers"),
+        ("import helpers", "helpers.tf.zeros([3])", "helpers.tf"),
+        ("from . import helpers as h", "h.optimizers.Adam(1)", "h.optimizers"),
+    ],
+)
+def test_check_names_what_another_file_passes_on_of_tensorflow(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], line: str, use: str, name: str
+) -> None:
+    (tmp_path / "train.py").write_text(f"{line}\nother = 1\n{use}\n")
+    (tmp_path / "helpers.py").write_text(
+        "import tensorflow as tf\nfrom tensorflow import layers\noptimizers = tf.keras.optimizers\nother = 1\n"
+    )
+    assert main(["migrate", "check", str(tmp_path / "train.py"), "--html", str(tmp_path / "page.html")]) == 3
+    told = f"{name}: a name of TensorFlow from {tmp_path}/helpers.py. Its uses in this file are not found"
+    assert f"{tmp_path}/train.py:1: {told}" in capsys.readouterr().out
+    assert told in (tmp_path / "page.html").read_text()
+    main(["migrate", "check", str(tmp_path)])
+    assert told in capsys.readouterr().out
+
+
+def test_check_of_a_relative_import_above_the_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "inner").mkdir()
+    (tmp_path / "model.py").write_text("")
+    (tmp_path / "inner" / "train.py").write_text("from ..model import model_fn\nfrom .... import far\n")
+    monkeypatch.chdir(tmp_path / "inner")
+    assert main(["migrate", "check", "train.py"]) == 0
+    assert "train.py:1: model_fn from ../model.py, which is not read" in capsys.readouterr().out
+
+
 def test_a_file_that_is_no_python_is_said_and_fails(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "old.py").write_text("print 'of Python 2'\n")
     assert main(["migrate", "check", str(tmp_path)]) == 3

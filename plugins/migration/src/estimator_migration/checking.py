@@ -66,7 +66,11 @@ def check(source: str) -> list[Use]:
         >>> [use.row.name for use in check("import tensorflow as tf\ntf.estimator.RunConfig()")]
         ['tf', 'tf.estimator.RunConfig']
     """
-    resolver = Resolver(source)
+    return found_in(Resolver(source))
+
+
+def found_in(resolver: Resolver) -> list[Use]:
+    """Returns the uses and the open notes in a parsed program, by line."""
     return sorted([*uses(resolver), *_notes(resolver)], key=lambda use: (use.line, use.column))
 
 

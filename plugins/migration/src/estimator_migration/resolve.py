@@ -187,6 +187,14 @@ class Resolver:
             found.setdefault(node.attr.value, []).append(node)
         return found
 
+    @functools.cached_property
+    def of_module(self) -> Mapping[str, str]:
+        """The names of the module that mean a name of TensorFlow, with that name."""
+        scope = self._scopes[self.module]
+        assignments = () if scope is None else scope.assignments
+        found = {each.name: self._bound(each, each.name, 0) for each in assignments if "." not in each.name}
+        return {name: each.name for name, each in sorted(found.items()) if each is not None}
+
     def above(self, node: cst.CSTNode) -> Iterator[cst.CSTNode]:
         """Yields a node and the nodes around it, from the inside."""
         found: cst.CSTNode | None = node
@@ -199,18 +207,20 @@ class Resolver:
         return [] if scope is None else list(scope[node.value])
 
     def _variable(self, node: cst.Name, depth: int) -> Resolved | None:
-        for each in self._assignments(node):
-            found = None
-            if isinstance(each, ImportAssignment):
-                names = sorted(one.name for one in each.get_qualified_names_for(node.value))
-                found = Resolved(name=names[0]) if names else None
-            elif isinstance(each, Assignment):
-                value = self._assigned(each.node)
-                inner = None if value is None else self._meaning(value, depth)
-                found = None if inner is None else Resolved(name=inner.name, alias=inner.name)
-            if found is not None and is_ours(found.name):
-                return found
-        return None
+        found = (self._bound(each, node.value, depth) for each in self._assignments(node))
+        return next((each for each in found if each is not None), None)
+
+    def _bound(self, assignment: Any, name: str, depth: int) -> Resolved | None:
+        """Returns the name of TensorFlow that an assignment or an import gives to a name."""
+        found = None
+        if isinstance(assignment, ImportAssignment):
+            names = sorted(one.name for one in assignment.get_qualified_names_for(name))
+            found = Resolved(name=names[0]) if names else None
+        elif isinstance(assignment, Assignment):
+            value = self._assigned(assignment.node)
+            inner = None if value is None else self._meaning(value, depth)
+            found = None if inner is None else Resolved(name=inner.name, alias=inner.name)
+        return found if found is not None and is_ours(found.name) else None
 
     def _attribute(self, node: cst.Attribute, depth: int) -> Resolved | None:
         """Returns the value that the program assigns to an attribute of that object: `self.tf = tf`."""

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from estimator_core.cli import page_path
 from estimator_migration.cli.files import TOO_DEEP, UnreadableError, python_files, read_file
+from estimator_migration.cli.other_files import other_files
 
 SUMMARY = "show the replacement of each name of TensorFlow; exit status 3 if something must change"
 MUST_CHANGE = 3
@@ -25,22 +26,26 @@ def run(args: argparse.Namespace) -> int:
     """Runs the command. Returns 3 if something must change."""
     from libcst import ParserSyntaxError
 
-    from estimator_migration.checking import check
+    from estimator_migration.checking import found_in
     from estimator_migration.reports import Program, html_page, text_report
+    from estimator_migration.resolve import Resolver
 
     programs: list[Program] = []
-    for path in python_files(args.files):
+    paths = python_files(args.files)
+    for path in paths:
         source = ""
         try:
             source = read_file(path).source
-            programs.append(Program(path=str(path), source=source, uses=tuple(check(source))))
+            resolver = Resolver(source)
+            others = tuple(other_files(resolver, path, paths))
+            programs.append(Program(path=str(path), source=source, uses=tuple(found_in(resolver)), others=others))
         except (UnreadableError, ParserSyntaxError, RecursionError) as error:
             programs.append(Program(path=str(path), source=source, error=_reason(error)))
     if args.html:
         Path(args.html).parent.mkdir(parents=True, exist_ok=True)
         Path(args.html).write_text(html_page(programs), encoding="utf-8")
     print(json.dumps([each.to_json() for each in programs], indent=2) if args.json else text_report(programs))
-    return MUST_CHANGE if any(each.uses or each.error for each in programs) else 0
+    return MUST_CHANGE if any(each.must_change for each in programs) else 0
 
 
 def _reason(error: Exception) -> str:

@@ -40,6 +40,8 @@ def _parts(programs: Sequence[Program]) -> Iterator[str]:
         yield f"<h2>{escape(program.path)}</h2>"
         if program.error:
             yield f"<p>Cannot be read: {escape(program.error)}</p>"
+        for other in program.others:
+            yield from (f"<p>Line {other.line}: {escape(note)}</p>" for note in other.notes())
         yield "<table>"
         by_line: dict[int, list[Use]] = {}
         for use in program.uses:

@@ -21,6 +21,8 @@ def _lines(programs: Sequence[Program]) -> Iterator[str]:
             place = f" -> {row.place}" if row.place else ""
             how = f" {row.how}" if row.how else ""
             yield f"{program.path}:{use.line}:{use.column}: {use.written}{place} [{row.verdict.value}]{how}"
+        for other in program.others:
+            yield from (f"{program.path}:{other.line}: {note}" for note in other.notes())
     parts = [f"{count} {verdict.value}" for verdict, count in counts(programs).items()]
     unread = sum(bool(program.error) for program in programs)
     summary = ", ".join([*parts, f"{unread} cannot be read"] if unread else parts)

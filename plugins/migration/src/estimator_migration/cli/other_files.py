@@ -1,0 +1,107 @@
+"""The files of the same program that a file imports, and the names of TensorFlow that they pass on."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Collection, Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from estimator_migration.cli.files import UnreadableError, read_file
+from estimator_migration.reports.program import OtherFile
+
+if TYPE_CHECKING:
+    from estimator_migration.resolve import Resolver
+
+
+def other_files(resolver: Resolver, path: Path, read: Collection[Path]) -> Iterator[OtherFile]:
+    """Yields the files that a file imports and that are not read, or that pass on names of TensorFlow, by line.
+
+    Args:
+        resolver: the parsed file.
+        path: the file.
+        read: the files that are read.
+    """
+    places = {each.resolve() for each in read}
+    found: dict[Path, list[tuple[int, str, tuple[str, ...]]]] = {}
+    for line, other, name, passed in sorted(_imports(resolver, path)):
+        found.setdefault(other, []).append((line, name, passed))
+    for other, imports in found.items():
+        names = tuple(dict.fromkeys(name for _, name, _ in imports))
+        passed_on = tuple(dict.fromkeys(name for _, _, passed in imports for name in passed))
+        is_read = other.resolve() in places
+        if passed_on or not is_read:
+            yield OtherFile(line=imports[0][0], path=str(other), read=is_read, names=names, of_tensorflow=passed_on)
+
+
+def _imports(resolver: Resolver, path: Path) -> Iterator[tuple[int, Path, str, tuple[str, ...]]]:
+    """Yields the line, the other file, the imported name, and the names of TensorFlow that the import brings."""
+    import libcst as cst
+    from libcst import matchers
+
+    from estimator_migration.assigning import dotted_name
+    from estimator_migration.resolve import is_ours
+
+    used = {dotted_name(each) for group in resolver.attributes.values() for each in group}
+    for node in matchers.findall(resolver.module, matchers.Import() | matchers.ImportFrom()):
+        line = resolver.line(node)
+        if isinstance(node, cst.Import):
+            for alias in node.names:
+                name = alias.evaluated_name
+                other = None if is_ours(name) else _file(_folders(path), name)
+                if other is not None:
+                    bound = alias.evaluated_alias or name
+                    passed = (f"{bound}.{each}" for each in _passed_on(other))
+                    yield line, other, name, tuple(each for each in passed if each in used)
+            continue
+        statement = cst.ensure_type(node, cst.ImportFrom)
+        module = "" if statement.module is None else dotted_name(statement.module)
+        if not statement.relative and is_ours(module):
+            continue
+        folders = (
+            [path.parent.joinpath(*[".."] * (len(statement.relative) - 1))] if statement.relative else _folders(path)
+        )
+        whole = _file(folders, module)
+        if isinstance(statement.names, cst.ImportStar):
+            if whole is not None:
+                yield line, whole, "*", tuple(each for each in _passed_on(whole) if each in resolver.names)
+            continue
+        for alias in statement.names:
+            name = alias.evaluated_name
+            part = _file(folders, f"{module}.{name}".lstrip("."))
+            if part is not None:
+                bound = alias.evaluated_alias or name
+                passed = (f"{bound}.{each}" for each in _passed_on(part))
+                yield line, part, name, tuple(each for each in passed if each in used)
+            elif whole is not None:
+                yield line, whole, name, (name,) if name in _passed_on(whole) else ()
+
+
+def _folders(path: Path) -> list[Path]:
+    """Returns the folders in which Python may find modules: that of the file, and that of its package."""
+    folder = path.parent
+    while (folder / "__init__.py").exists() and folder != folder.parent:
+        folder = folder.parent
+    return [path.parent, folder]
+
+
+def _file(folders: list[Path], module: str) -> Path | None:
+    for folder in folders:
+        place = folder.joinpath(*filter(None, module.split(".")))
+        for file in (place.with_name(f"{place.name}.py"), place / "__init__.py"):
+            if file.is_file():
+                return file
+    return None
+
+
+@functools.lru_cache(maxsize=256)
+def _passed_on(path: Path) -> Mapping[str, str]:
+    """Returns the names of a file that mean a name of TensorFlow. A file that cannot be read has none."""
+    from libcst import ParserSyntaxError
+
+    from estimator_migration.resolve import Resolver
+
+    try:
+        return Resolver(read_file(path).source).of_module
+    except (UnreadableError, ParserSyntaxError, RecursionError):
+        return {}
