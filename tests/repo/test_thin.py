@@ -38,7 +38,7 @@ BUDGETS = {
     "_step": 1579,  # ids of any dtype, names of programs, joined columns, tables in forms, notes, optimizers by row
     "_storage": 356,  # file:// in all its forms, files at URLs, for plugins, included
     "_summaries": 326,  # the lock of an event file included
-    "flat": 2849,  # trace states, one variable, dead calls, hooks, what evaluators publish, faults, rows, throttles
+    "flat": 2851,  # trace states, one variable, dead calls, hooks, what evaluators publish, faults, rows, throttles
 }
 
 #: The modules that every author of a model, a hook or a plugin must know.
