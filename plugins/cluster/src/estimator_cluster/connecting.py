@@ -11,6 +11,7 @@ import sys
 import threading
 import time
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any, NoReturn
 
 import jax
@@ -51,11 +52,12 @@ def connect(processes: Processes | None, options: Mapping[str, Any]) -> Coordina
     if _CONNECTED:
         coordinator = _CONNECTED[0]
     else:
+        named: Mapping[int, str] = {}
         if processes is not None and owned:
             _log.info("Process %d of %d (%s): connecting to %s", *_numbers(processes))
-            _start(processes, options["heartbeat_secs"], options["start_secs"])
+            named = _start(processes, options["heartbeat_secs"], options["start_secs"])
         found = service.Service()
-        coordinator = coordinator_of(found, *found.place(), owned=owned, **options)
+        coordinator = coordinator_of(found, *found.place(), owned=owned, named=named, **options)
         _CONNECTED.append(coordinator)
         # jax waits without limit in C++ for the devices of each process. The coordinator meanwhile notices lost
         # processes.
@@ -79,7 +81,15 @@ def _numbers(processes: Processes) -> tuple[int, int, str, str]:
 
 
 def coordinator_of(
-    store: Store, index: int, count: int, *, heartbeat_secs: float, grace_secs: float, start_secs: float, owned: bool
+    store: Store,
+    index: int,
+    count: int,
+    *,
+    heartbeat_secs: float,
+    grace_secs: float,
+    start_secs: float,
+    owned: bool,
+    named: Mapping[int, str] = MappingProxyType({}),
 ) -> JaxCoordinator:
     """Returns the coordinator of processes that share one store.
 
@@ -91,6 +101,7 @@ def coordinator_of(
         grace_secs: the seconds that a process has to end after another one is lost.
         start_secs: the seconds that the processes wait for each other to introduce themselves.
         owned: whether this package has connected jax, and has to disconnect it.
+        named: the names of processes that are known already, by index.
 
     Raises:
         BackendUnavailableError: the processes do not belong to one run.
@@ -98,7 +109,8 @@ def coordinator_of(
     """
     identity = identity_of(os.environ)
     sealed = SealedStore(store, identity.secret)
-    who = ["it had just connected"] * count  # until each process has introduced itself
+    # Until each process has introduced itself.
+    who = [named.get(process, "it had just connected") for process in range(count)]
     noticed, failed = threading.Event(), threading.Event()
 
     def on_lost(lost: Lost) -> None:
@@ -147,14 +159,17 @@ def _place(processes: Processes) -> str:
     return processes.coordinator or f"the address that jax finds by {processes.method}"
 
 
-def _start(processes: Processes, heartbeat_secs: int, start_secs: int) -> None:
-    """Connects to the service of jax. jax waits in C++, where no signal arrives, and aborts if a process is missing. It
+def _start(processes: Processes, heartbeat_secs: int, start_secs: int) -> Mapping[int, str]:
+    """Connects to the service of jax. Returns the names of the processes from the roll call.
+
+    jax waits in C++, where no signal arrives, and aborts if a process is missing. It
     therefore runs in a thread, and this thread watches the time.
     """
     deadline = time.monotonic() + start_secs
+    named: Mapping[int, str] = {}
     mutual_tls = service.mutual_tls(os.environ)
     if processes.coordinator:  # otherwise jax finds the address, and only jax knows which processes are there
-        _call_the_roll(processes, start_secs, mutual_tls=mutual_tls)
+        named = _call_the_roll(processes, start_secs, mutual_tls=mutual_tls)
         if not mutual_tls:  # all processes are there, and nothing else delays them for long
             start_secs = min(start_secs, _ROLL_HEARTBEATS * heartbeat_secs)
             deadline = time.monotonic() + start_secs
@@ -180,7 +195,7 @@ def _start(processes: Processes, heartbeat_secs: int, start_secs: int) -> None:
                     "JAX_MTLS_PEER_URI_PREFIX."
                 )
             if processes.coordinator:
-                _end_unconnected(processes, start_secs)
+                _end_unconnected(processes, named, start_secs)
             raise BackendUnavailableError(
                 f"Not all {processes.count} processes have reached {_place(processes)} within {start_secs} s. This is "
                 f"process {processes.index}, as {processes.source} says. Start all of them; each must reach that "
@@ -188,21 +203,24 @@ def _start(processes: Processes, heartbeat_secs: int, start_secs: int) -> None:
             )
     if errors:
         raise errors[0]
+    return named
 
 
-def _end_unconnected(processes: Processes, seconds: float) -> NoReturn:
+def _end_unconnected(processes: Processes, named: Mapping[int, str], seconds: float) -> NoReturn:
     """Ends this process after the roll call, because another one was lost before jax had connected it."""
+    came = ", ".join(f"{index} ({who})" for index, who in sorted(named.items()))
     text = (
         f"estimator: All {processes.count} processes have reached {_place(processes)}, but jax has not connected them "
-        f"within {seconds:g} s, so one of them is gone. Process {processes.index} ends now; start all of them again.\n"
+        f"within {seconds:g} s, so one of them is gone: {came}. Process {processes.index} ends now; start all of them "
+        "again.\n"
     )
     with contextlib.suppress(OSError):
         os.write(2, text.encode())
     os._exit(RESUMABLE_EXIT_STATUS)
 
 
-def _call_the_roll(processes: Processes, seconds: float, *, mutual_tls: bool) -> None:
-    """Returns when all processes have connected to the port of process 0. The port is free again afterwards."""
+def _call_the_roll(processes: Processes, seconds: float, *, mutual_tls: bool) -> Mapping[int, str]:
+    """Returns the names of all processes when they have connected to the port of process 0. It is free afterwards."""
     identity = identity_of(os.environ)
     call = RollCall(
         index=processes.index,
@@ -215,9 +233,8 @@ def _call_the_roll(processes: Processes, seconds: float, *, mutual_tls: bool) ->
         mutual_tls=mutual_tls,
     )
     if processes.index:
-        report(call, seconds)
-        return
-    wait_for_all(call, listen(call, os.environ), seconds)
+        return report(call, seconds)
+    return wait_for_all(call, listen(call, os.environ), seconds)
 
 
 def _introduce(

@@ -130,8 +130,8 @@ def listen(call: RollCall, environ: Mapping[str, str]) -> socket.socket:
         ) from error
 
 
-def wait_for_all(call: RollCall, server: socket.socket, seconds: float) -> None:
-    """Returns in process 0 when all processes are there, and tells them so. It closes the server.
+def wait_for_all(call: RollCall, server: socket.socket, seconds: float) -> Mapping[int, str]:
+    """Returns the names of all processes in process 0 when they are there, and tells them so. It closes the server.
 
     Raises:
         BackendUnavailableError: some are missing, two runs share the address, two processes claim one index, or only
@@ -163,10 +163,12 @@ def wait_for_all(call: RollCall, server: socket.socket, seconds: float) -> None:
                     raise BackendUnavailableError(text)
                 here[index] = who
                 guests.tell({"here": sorted(here.items())})
+    return here
 
 
-def report(call: RollCall, seconds: float) -> None:
-    """Returns in every other process when all are there.
+def report(call: RollCall, seconds: float) -> Mapping[int, str]:
+    """Returns the names of all processes in every other process when they are there. A process that comes late, when
+    jax has connected the others already, may know fewer names.
 
     Raises:
         BackendUnavailableError: some are missing, process 0 refuses this process, or process 0 is not reachable.
@@ -183,12 +185,12 @@ def report(call: RollCall, seconds: float) -> None:
                 for line in _lines(connection, deadline):
                     told = call.opened(line)
                     if not isinstance(told, dict):
-                        return  # the service of jax is at the port already
+                        return here  # the service of jax is at the port already
                     if "refused" in told:
                         raise BackendUnavailableError(told["refused"])
                     here = {int(index): str(who) for index, who in told["here"]}
                     if len(here) == call.count:
-                        return
+                        return here
                     if told.get("end"):
                         raise call.missing(here, seconds)
             error = None
