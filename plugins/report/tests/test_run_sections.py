@@ -87,6 +87,14 @@ def test_a_run_that_failed_says_so(run: Path) -> None:
     assert "<td>failed</td><td>at step 7: NaN</td>" in (RunSection().body(source(run)) or "")
 
 
+def test_a_run_that_has_not_ended_says_so(run: Path) -> None:
+    record = {name: value for name, value in RECORD.items() if name != "ended"}
+    (run / "run.json").write_text(json.dumps(record))
+    assert "<tr><td>ended</td><td>not yet, or its process was killed</td></tr>" in (
+        RunSection().body(source(run)) or ""
+    )
+
+
 @pytest.mark.parametrize("text", ["{", "[]", "1"])
 def test_a_torn_record_is_passed_over(tmp_path: Path, text: str) -> None:
     (tmp_path / "run.json").write_text(text)

@@ -2,13 +2,14 @@
 
 import math
 import re
+import sys
 from pathlib import Path
 
 import pytest
 from results import results, row
 
 from estimator_report import ReportSource
-from estimator_report.charts import interval_chart
+from estimator_report.charts import interval_chart, line_chart
 from estimator_report.section_suite import ReportSectionSuite, unclosed
 from estimator_report.sections.checkpoints import CheckpointSection
 from estimator_report.sections.curves import CurveSection
@@ -71,6 +72,23 @@ def test_numbers_that_are_not_finite_have_no_place_in_a_chart():
             places = re.findall(r'\b(?:x|x1|x2|cx)="([^"]*)"', chart)
             assert all(math.isfinite(float(place)) for place in places), places
         assert interval_chart("loss", rows, marked).count("<circle") == 2
+
+
+def test_a_chart_counts_the_values_that_it_cannot_draw():
+    points = [(1, 0.5), (2, math.inf), (3, 0.25), (4, math.nan)]
+    assert "2 of 4 values are not finite" in line_chart("loss", {"loss": points}, x="step", y="loss")
+    assert "not finite" not in line_chart("loss", {"loss": points[:1]}, x="step", y="loss")
+
+
+def test_the_largest_numbers_have_a_place_in_a_chart():
+    largest = sys.float_info.max
+    for values in ([-largest, largest], [largest, largest]):
+        points = list(enumerate(values))
+        drawn = line_chart("m", {"m": points}, x="step", y="m") + interval_chart(
+            "m", [("a", values[0], None)], values[1]
+        )
+        assert "nan" not in drawn
+        assert "inf" not in drawn
 
 
 def test_a_slice_is_red_only_if_its_whole_interval_is_worse():

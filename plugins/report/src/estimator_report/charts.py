@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import math
+import sys
 from collections.abc import Mapping, Sequence
 
 Points = Sequence[tuple[float, float]]
@@ -14,7 +15,7 @@ _COLOURS = ("#1f5fbf", "#c2410c", "#15803d", "#7e22ce", "#0e7490", "#a16207")
 def line_chart(
     title: str, lines: Mapping[str, Points], *, x: str, y: str, unit: bool = False, diagonal: bool = False
 ) -> str:
-    """Returns a chart of lines over one x axis. Values that are not finite are skipped.
+    """Returns a chart of lines over one x axis. Values that are not finite are counted, not drawn.
 
     Args:
         title: the title above the chart.
@@ -28,7 +29,8 @@ def line_chart(
         >>> line_chart("loss", {"all": [(0, 1.0), (10, 0.5)]}, x="step", y="loss").count("<polyline")
         1
     """
-    points = [p for line in lines.values() for p in line if all(map(math.isfinite, p))]
+    given = [p for line in lines.values() for p in line]
+    points = [p for p in given if all(map(math.isfinite, p))]
     across = (0.0, 1.0) if unit else _span([p[0] for p in points])
     up = (0.0, 1.0) if unit else _span([p[1] for p in points])
 
@@ -36,6 +38,9 @@ def line_chart(
         return f"{_across(point[0], across):.1f},{_up(point[1], up):.1f}"
 
     body = [_frame(title, across, up, x, y)]
+    if len(points) < len(given):
+        text = f"{len(given) - len(points)} of {len(given)} values are not finite"
+        body.append(f'<text x="{_WIDTH - _RIGHT}" y="{_TOP + 8}" text-anchor="end">{text}</text>')
     if diagonal:
         body.append(f'<polyline points="{at((0, 0))} {at((1, 1))}" fill="none" stroke="#9aa4ae" stroke-dasharray="3"/>')
     for number, (name, line) in enumerate(lines.items()):
@@ -72,7 +77,7 @@ def interval_chart(title: str, rows: Sequence[tuple[str, float, tuple[float, flo
     height = _TOP + 22 * len(rows) + 30
 
     def at(value: float) -> float:
-        return left + (value - low) / (high - low) * (width - left - 20)
+        return left + _share(value, (low, high)) * (width - left - 20)
 
     body = [f'<text class="title" x="10" y="19">{html.escape(title)}</text>']
     body += [
@@ -148,15 +153,23 @@ def _span(values: Sequence[float]) -> tuple[float, float]:
     """Returns the range of the values, never empty."""
     low, high = (min(values), max(values)) if values else (0.0, 1.0)
     around = 0.1 * abs(low) or 0.5
-    return (low, high) if high > low else (low - around, high + around)
+    if high > low:
+        return low, high
+    largest = sys.float_info.max
+    return max(low - around, -largest), min(high + around, largest)
+
+
+def _share(value: float, span: tuple[float, float]) -> float:
+    """Returns the place of a value in a range, from 0 to 1. Halves have no difference that is infinite."""
+    return (value / 2 - span[0] / 2) / (span[1] / 2 - span[0] / 2)
 
 
 def _across(value: float, span: tuple[float, float]) -> float:
-    return _LEFT + (value - span[0]) / (span[1] - span[0]) * (_WIDTH - _LEFT - _RIGHT)
+    return _LEFT + _share(value, span) * (_WIDTH - _LEFT - _RIGHT)
 
 
 def _up(value: float, span: tuple[float, float]) -> float:
-    return _HEIGHT - _BOTTOM - (value - span[0]) / (span[1] - span[0]) * (_HEIGHT - _TOP - _BOTTOM)
+    return _HEIGHT - _BOTTOM - _share(value, span) * (_HEIGHT - _TOP - _BOTTOM)
 
 
 def _short(text: str, most: int) -> str:

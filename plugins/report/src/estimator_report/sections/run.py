@@ -34,6 +34,8 @@ class RunSection:
         if isinstance(ended := record.get("ended"), Mapping):
             word = "failed" if ended.get("failed") else "ended"
             facts[word] = f"at step {ended.get('step')}: {ended.get('reason')}"
+        elif record.get("starts"):
+            facts["ended"] = "not yet, or its process was killed"
         facts["starts"] = ", ".join(f"{one['time']} at step {one['step']}" for one in record.get("starts", ()))
         plugins = {one.get("distribution") or one.get("name"): one.get("version") for one in record.get("plugins", ())}
         parts = [
