@@ -8,6 +8,8 @@ from types import SimpleNamespace
 
 import pytest
 
+from estimator_core.builtin_hooks import CheckpointSaverHook
+from estimator_core.errors import HookError
 from estimator_core.hooks import Hook
 from estimator_core.plugins import Plugins
 from estimator_testing import (
@@ -103,6 +105,13 @@ def test_drive_calls_hooks_as_the_loop_does():
     drive([hook], steps=20, run=run, outputs={"loss": float}, steps_per_dispatch=3)
     assert hook.calls == [("before", 3), ("after", 4, 4.0), ("before", 7), ("after", 8, 8.0)]
     assert (run.step, run.stop_reason) == (8, "enough")
+
+
+def test_drive_names_the_suite_of_a_policy():
+    with pytest.raises(
+        HookError, match=r"^drive: CheckpointSaverHook is a checkpoint policy.*CheckpointPolicySuite\.$"
+    ):
+        drive([Hook(), CheckpointSaverHook(save_steps=2)], steps=4)
 
 
 def test_processes_that_know_each_other():

@@ -14,7 +14,8 @@ from typing import Any, cast
 
 import numpy as np
 
-from estimator_core.hooks import Hook
+from estimator_core.errors import HookError
+from estimator_core.hooks import CheckpointPolicy, Hook
 from estimator_core.inputs import Batch
 from estimator_core.modes import ModeKeys
 from estimator_testing._core import NOBODY_ASKS, Dispatch, HookCalls, HookSchedule, TimeSpent, in_order
@@ -51,8 +52,15 @@ def drive(
         clock: the time that the hooks see. Each step advances it. None: the time of the machine.
 
     Raises:
+        HookError: a hook is a checkpoint policy.
         RuntimeError: at `fail_at`, after `end` of all hooks.
     """
+    for hook in hooks:
+        if isinstance(hook, CheckpointPolicy):
+            raise HookError(
+                f"drive: {type(hook).__name__} is a checkpoint policy, and drive saves nothing. Test a policy with "
+                "CheckpointPolicySuite."
+            )
     run = run or FakeRun()
     compute = dict(outputs) if outputs is not None else {"loss": lambda step: np.float32(1.0 / (1 + step))}
     run.output_names, run.output_kinds = frozenset(compute), dict.fromkeys(compute, "scalar")
