@@ -8,8 +8,8 @@ from collections.abc import Callable, Generator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from estimator_core._builtin_hooks.cadence import RunEvaluations
 from estimator_core._inputs import BatchSource, InputFn, InputPosition, open_input
+from estimator_core._loop.checkpointing import RunEvaluations
 from estimator_core._loop.context import RunContext
 from estimator_core._summaries import NO_SUMMARIES
 from estimator_core._types import Params, PyTree

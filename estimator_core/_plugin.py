@@ -8,14 +8,14 @@ from estimator_core._plugins.records import Component
 
 ESTIMATOR_PLUGIN_API = (1, 0)
 
-_SAVER = "cadence:CheckpointSaverHook"
+_SAVER = "checkpoint_saver:CheckpointSaverHook"
 _HOOKS = (
     ("checkpoint_saver", _SAVER, "Saves checkpoints at a cadence."),
-    ("logging_tensor", "watching:LoggingTensorHook", "Logs outputs of the step."),
-    ("nan_tensor", "watching:NanTensorHook", "Stops when the loss is no longer finite."),
-    ("step_counter", "recording:StepCounterHook", "Steps and examples per second."),
+    ("logging_tensor", "logging_tensor:LoggingTensorHook", "Logs outputs of the step."),
+    ("nan_tensor", "nan_tensor:NanTensorHook", "Stops when the loss is no longer finite."),
+    ("step_counter", "step_counter:StepCounterHook", "Steps and examples per second."),
     ("stop_at_step", "stop_at_step:StopAtStepHook", "Stops at a step."),
-    ("summary_saver", "recording:SummarySaverHook", "Writes summaries to the event file."),
+    ("summary_saver", "summary_saver:SummarySaverHook", "Writes summaries to the event file."),
 )
 _EXPORT_CHECKS = (("close", "CloseOutputs", "No value differs by more than a small share of the largest."),)
 

@@ -1,10 +1,12 @@
 """The hooks that a run without plugins needs, and parts of hooks that read outputs."""
 
-from estimator_core._builtin_hooks.cadence import CheckpointSaverHook
+from estimator_core._builtin_hooks.checkpoint_saver import CheckpointSaverHook
 from estimator_core._builtin_hooks.hook_parts import PresentNames, SecondOrStepTimer, check_known, point_step
-from estimator_core._builtin_hooks.recording import StepCounterHook, SummarySaverHook
+from estimator_core._builtin_hooks.logging_tensor import LoggingTensorHook
+from estimator_core._builtin_hooks.nan_tensor import NanTensorHook
+from estimator_core._builtin_hooks.step_counter import StepCounterHook
 from estimator_core._builtin_hooks.stop_at_step import StopAtStepHook
-from estimator_core._builtin_hooks.watching import LoggingTensorHook, NanTensorHook
+from estimator_core._builtin_hooks.summary_saver import SummarySaverHook
 
 __all__ = [
     "CheckpointSaverHook",

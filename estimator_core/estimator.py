@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from estimator_core._backends import Devices, select_backend
-from estimator_core._builtin_hooks.recording import History
+from estimator_core._builtin_hooks.history import History
 from estimator_core._checkpoint import brought, latest_checkpoint
 from estimator_core._inputs.preparation import Preparation
 from estimator_core._loop.agreement import connected
@@ -40,10 +40,10 @@ from estimator_core.specs import check_hooks, check_input_fn, check_listeners, c
 
 if TYPE_CHECKING:
     from estimator_core._backends import Backend
-    from estimator_core._builtin_hooks.cadence import RunEvaluations
     from estimator_core._export.pending import PendingExport
     from estimator_core._inputs import Batch, InputFn
     from estimator_core._inputs.preparation import DataContract
+    from estimator_core._loop.checkpointing import RunEvaluations
     from estimator_core._loop.inference_state import InferenceStates
     from estimator_core._model.initial_values import InitialValues
     from estimator_core._step import Discovery, TrainState

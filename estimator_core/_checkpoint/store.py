@@ -26,7 +26,8 @@ from estimator_core._checkpoint.commit import Draft, commit_or_explain, explaine
 from estimator_core._checkpoint.host_copy import NO_ROW_CHANGES, HostBuffers, RowChanges
 from estimator_core._checkpoint.items import CheckpointItems, PendingCheckpoint, split_hook_states
 from estimator_core._checkpoint.manifest import Manifest, read_manifest
-from estimator_core._checkpoint.shelf import IN_PLACE, EvalResults, PlainShelf, Publisher, Retention, Shelf, no_results
+from estimator_core._checkpoint.retention import EvalResults, Retention, no_results
+from estimator_core._checkpoint.shelf import IN_PLACE, PlainShelf, Publisher, Shelf
 from estimator_core._journal.entries import Entry
 from estimator_core._storage.contract import StorageGoneError
 from estimator_core.config import KeepBest

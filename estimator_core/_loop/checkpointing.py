@@ -7,9 +7,8 @@ import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from operator import index as as_int
-from typing import Any
+from typing import Any, Protocol
 
-from estimator_core._builtin_hooks.cadence import EvaluationHook, RunEvaluations
 from estimator_core._loop.checkpoints import Checkpoints
 from estimator_core._loop.hook_calls import describe, noting_origin
 from estimator_core._loop.resuming import Ending
@@ -18,9 +17,62 @@ from estimator_core._plugins import Plugins
 from estimator_core._plugins.in_use import component_of
 from estimator_core.config import RunConfig
 from estimator_core.errors import HookError, PreemptedError, ProcessLostError
-from estimator_core.hooks import CheckpointListener, CheckpointPolicy, Hook, Run, StepOutputs, Wake
+from estimator_core.hooks import CheckpointListener, CheckpointPolicy, Hook, Run, SavedCheckpoint, StepOutputs, Wake
 
 _ROLE = "checkpoint_policy"
+
+
+class RunEvaluations(Protocol):
+    """The evaluations of a training run on its live state. Only its Checkpointer calls them."""
+
+    def evaluate(self, run: Run) -> None:
+        """Runs the evaluations that belong to a checkpoint, before its save."""
+        ...
+
+    def evaluate_between(self, run: Run) -> None:
+        """Runs the evaluations that belong to the current step and not to a checkpoint."""
+        ...
+
+    def after_save(self, run: Run, step: int, checkpoint: SavedCheckpoint) -> bool | None:
+        """Called after a save and its listeners."""
+        ...
+
+    def resume(self, run: Run) -> None:
+        """Called when a killed run continues from a checkpoint, before the first step."""
+        ...
+
+    def next_step(self, step: int) -> int | None:
+        """Returns the next step with an evaluation but without a checkpoint."""
+        ...
+
+    def finish(self) -> None:
+        """Called after the end of all hooks, before the end of the call is recorded. A second call does nothing."""
+        ...
+
+
+class EvaluationHook(Hook):
+    """Runs the evaluations that belong to a step and not to a checkpoint.
+
+    Args:
+        next_step: a function that returns the step of the next evaluation.
+        evaluate: a function that runs the evaluations of the current step.
+
+    Example:
+        >>> EvaluationHook(lambda step: (step // 100 + 1) * 100, lambda run: None).next_step(250)
+        300
+    """
+
+    def __init__(self, next_step: Callable[[int], int | None], evaluate: Callable[[Run], None]) -> None:
+        self._next_step = next_step
+        self._evaluate = evaluate
+
+    def next_step(self, step: int) -> int | None:
+        """Returns the step of the next evaluation."""
+        return self._next_step(step)
+
+    def after_step(self, run: Run, step: int, out: StepOutputs) -> None:
+        """Runs the evaluations of the step."""
+        self._evaluate(run)
 
 
 def has_policy(config: RunConfig) -> bool:

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from estimator_core._builtin_hooks.recording import History
+from estimator_core._builtin_hooks.history import History
 from estimator_core._inputs import Batch, BatchSource, InputFn
 from estimator_core._loop.agreement import hooks_of
 from estimator_core._loop.batches import Batches

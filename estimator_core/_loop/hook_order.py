@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from estimator_core._builtin_hooks.recording import History, HistoryRecorderHook
+from estimator_core._builtin_hooks.history import History, HistoryRecorderHook
 from estimator_core._hook_members import PLACES
 from estimator_core._plugins import Plugins
 from estimator_core._plugins.in_use import component_of, require_components

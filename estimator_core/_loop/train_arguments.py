@@ -9,10 +9,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from estimator_core._backends import Devices
-from estimator_core._builtin_hooks.cadence import RunEvaluations
-from estimator_core._builtin_hooks.recording import History
+from estimator_core._builtin_hooks.history import History
 from estimator_core._inputs import InputFn
-from estimator_core._loop.checkpointing import has_policy
+from estimator_core._loop.checkpointing import RunEvaluations, has_policy
 from estimator_core._loop.context import RunContext
 from estimator_core._loop.device_state import DeviceState
 from estimator_core._loop.programs import Programs

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from estimator_core._builtin_hooks.cadence import CheckpointSaverHook, RunEvaluations
+from estimator_core._builtin_hooks.checkpoint_saver import CheckpointSaverHook
 from estimator_core._checkpoint import CheckpointStore
 from estimator_core._checkpoint.preemption import Preemption
 from estimator_core._cluster.processes import gather
@@ -16,7 +16,7 @@ from estimator_core._inputs import Batch
 from estimator_core._journal.entries import Entry
 from estimator_core._loop.agreement import INTERRUPTED, decisions_of
 from estimator_core._loop.batches import Batches
-from estimator_core._loop.checkpointing import Checkpointer, checkpoint_policy
+from estimator_core._loop.checkpointing import Checkpointer, RunEvaluations, checkpoint_policy
 from estimator_core._loop.checkpoints import Checkpoints
 from estimator_core._loop.device_state import INPUT_ENDED
 from estimator_core._loop.dispatch import InFlightLimiter, Program, check_fetches

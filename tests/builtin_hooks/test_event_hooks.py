@@ -11,7 +11,8 @@ import pytest
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
 from estimator_core import Processes
-from estimator_core._builtin_hooks.recording import StepCounterHook, SummarySaverHook
+from estimator_core._builtin_hooks.step_counter import StepCounterHook
+from estimator_core._builtin_hooks.summary_saver import SummarySaverHook
 from estimator_core._summaries import open_summary_writer
 from estimator_core.config import RunConfig
 from tests.builtin_hooks.driver import drive
@@ -111,10 +112,10 @@ def test_kill_and_resume_leave_the_points_of_an_uninterrupted_run(tmp_path: Path
 
 
 def test_rate_counts_completed_steps(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    from estimator_core._builtin_hooks import recording
+    from estimator_core._builtin_hooks import step_counter
 
     now = [100.0]
-    monkeypatch.setattr(recording.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(step_counter.time, "monotonic", lambda: now[0])
 
     def loss(step: int) -> float:
         now[0] += 0.5

@@ -6,7 +6,7 @@ import re
 import numpy as np
 import pytest
 
-from estimator_core._builtin_hooks.watching import LoggingTensorHook
+from estimator_core._builtin_hooks.logging_tensor import LoggingTensorHook
 from estimator_core.errors import HookError
 from tests.builtin_hooks.driver import drive
 

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
+from estimator_core._builtin_hooks.nan_tensor import NanTensorHook
 from estimator_core._builtin_hooks.stop_at_step import StopAtStepHook
-from estimator_core._builtin_hooks.watching import NanTensorHook
 from estimator_core.errors import HookError, NanLossDuringTrainingError
 from estimator_core.hooks import Wake
 from tests.builtin_hooks.driver import drive

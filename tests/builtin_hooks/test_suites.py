@@ -5,9 +5,11 @@ from typing import Any
 
 import numpy as np
 
-from estimator_core._builtin_hooks.recording import StepCounterHook, SummarySaverHook
+from estimator_core._builtin_hooks.logging_tensor import LoggingTensorHook
+from estimator_core._builtin_hooks.nan_tensor import NanTensorHook
+from estimator_core._builtin_hooks.step_counter import StepCounterHook
 from estimator_core._builtin_hooks.stop_at_step import StopAtStepHook
-from estimator_core._builtin_hooks.watching import LoggingTensorHook, NanTensorHook
+from estimator_core._builtin_hooks.summary_saver import SummarySaverHook
 from estimator_core.hooks import Hook
 from estimator_core.testing import HookSuite
 

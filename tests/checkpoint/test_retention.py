@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from estimator_core._checkpoint import CheckpointStore, read
 from estimator_core._checkpoint.catalog import all_checkpoints
 from estimator_core._checkpoint.read import read_checkpoint
-from estimator_core._checkpoint.shelf import Retention
+from estimator_core._checkpoint.retention import Retention
 from estimator_core.config import KeepBest
 from estimator_core.errors import ArgumentError
 

@@ -23,22 +23,22 @@ CORE = ROOT / "estimator_core"
 #: The code lines by room. Modules directly in the package count together.
 BUDGETS = {
     "_backends": 583,  # meshes that follow the hardware, names of axes, results of a predictor, memory of compilers
-    "_builtin_hooks": 525,  # summaries of evaluations, places in which a hook can do nothing
-    "_checkpoint": 2627,  # the catalog, audits, incremental saves, others' checkpoints and exports, URLs, tables
+    "_builtin_hooks": 519,  # a file for each hook, summaries of evaluations, places in which a hook can do nothing
+    "_checkpoint": 2634,  # the catalog, audits, incremental saves, others' checkpoints and exports, URLs, a file of retention
     "_cli": 676,  # options of all commands anywhere, who takes them, errors of one line, URLs, whose pipe is broken
     "_cluster": 462,  # every environment read and refused by name
     "_export": 542,  # words of host transforms, formats that take one export, URLs, complex outputs, wrong shapes told
     "_inputs": 1670,  # global batches, the contract with the data, byte order, masks, exact columns, wide numbers
     "_journal": 773,  # a store that never answers, the ends of killed calls, their evaluations, many calls in one place
-    "_loop": 4499,  # threads, killed and damaged ends, hooks of the chief, rehearsals, unobserved steps, ended calls
+    "_loop": 4518,  # evaluations at saves, killed and damaged ends, hooks of the chief, rehearsals, unobserved steps
     "_metrics": 458,  # totals that are summed and merged side by side, and traced once; which way a metric is good
-    "_model": 1248,  # programs that Estimators, variables and tables share, slots without one, two adapters of a module
+    "_model": 1247,  # programs that Estimators, variables and tables share, slots without one, two adapters of a module
     "_packs": 608,
     "_plugins": 1750,  # identity by distribution, code named and locked, policies, faults and names told, how to lock
     "_step": 1579,  # ids of any dtype, names of programs, joined columns, tables in forms, notes, optimizers by row
     "_storage": 356,  # file:// in all its forms, files at URLs, for plugins, included
     "_summaries": 326,  # the lock of an event file included
-    "flat": 2851,  # trace states, one variable, dead calls, hooks, what evaluators publish, faults, rows, throttles
+    "flat": 2855,  # trace states, one variable, dead calls, hooks, what evaluators publish, faults, rows, throttles
 }
 
 #: The modules that every author of a model, a hook or a plugin must know.
@@ -66,8 +66,9 @@ RING_LINES = 1500
 PAGE_STATEMENTS = 30
 #: The occurrences of `Any` per thousand code lines.
 ANY_DENSITY = 45.0
-#: The number of files of the core that the smallest training enters. Suggestions of names have their own file.
-ENTERED = 131
+#: The number of files of the core that the smallest training enters. 130 was the target while files of hooks, retention
+#: and suggestions were parts of others. A reader who looks for the NaN check or for retention now finds it by its name.
+ENTERED = 135
 #: The smallest median of lines per file. A concept split into parts of 50 lines costs its reader a file for each part.
 MEDIAN = 120
 #: The files that map features to the packages of this repository.

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import estimator_hooks as eh
-from estimator_core._builtin_hooks.recording import History
+from estimator_core._builtin_hooks.history import History
 from estimator_core.testing import FakeRun, drive
 
 OUTPUTS = {"loss": lambda step: np.float32(1 / step), "rate": lambda step: np.float32(step)}

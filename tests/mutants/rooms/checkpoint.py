@@ -328,7 +328,7 @@ MUTANTS = (
     Mutant(
         name="nan-is-among-the-best",
         guarantee="rule 5",
-        file=_ROOM + "shelf.py",
+        file=_ROOM + "retention.py",
         old=" for step, value in values.items() if not math.isnan(value)",
         new=" for step, value in values.items()",
         tests=("test_the_best_stay",),
@@ -336,7 +336,7 @@ MUTANTS = (
     Mutant(
         name="the-worst-of-a-maximum-stay",
         guarantee="rule 5",
-        file=_ROOM + "shelf.py",
+        file=_ROOM + "retention.py",
         old='value if rule.mode == "min" else -value',
         new="value",
         tests=("test_the_best_stay",),
@@ -344,7 +344,7 @@ MUTANTS = (
     Mutant(
         name="the-oldest-stay",
         guarantee="rule 5",
-        file=_ROOM + "shelf.py",
+        file=_ROOM + "retention.py",
         old="set(steps[-self.keep_max :])",
         new="set(steps[: self.keep_max])",
         tests=("test_the_newest_stay",),
@@ -352,7 +352,7 @@ MUTANTS = (
     Mutant(
         name="the-first-period-keeps-one",
         guarantee="rule 5",
-        file=_ROOM + "shelf.py",
+        file=_ROOM + "retention.py",
         old="if period >= 1:",
         new="if period >= 0:",
         tests=("test_one_an_hour_stays_over_restarts",),

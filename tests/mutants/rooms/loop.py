@@ -347,7 +347,7 @@ MUTANTS = (
     Mutant(
         name="a-resumed-call-begins-a-new-cadence",
         guarantee="trap 28",
-        file=_CORE + "_builtin_hooks/cadence.py",
+        file=_CORE + "_builtin_hooks/checkpoint_saver.py",
         old="if not run.resumed or self._base_step is None:",
         new="if True:",
         tests=("test_the_cadence_is_that_of_the_uninterrupted_call",),
@@ -364,7 +364,7 @@ MUTANTS = (
     Mutant(
         name="a-bad-loss-is-noticed-at-the-next-save",
         guarantee="trap 29",
-        file=_CORE + "_builtin_hooks/watching.py",
+        file=_CORE + "_builtin_hooks/nan_tensor.py",
         old='bad = int(out["first_bad_step"])',
         new="bad = 0",
         tests=("test_the_step_is_exact_between_looks",),
@@ -380,7 +380,7 @@ MUTANTS = (
     Mutant(
         name="checkpoints-count-from-step-zero",
         guarantee="fault 8",
-        file=_CORE + "_builtin_hooks/cadence.py",
+        file=_CORE + "_builtin_hooks/checkpoint_saver.py",
         old="base = self._base_step or 0",
         new="base = 0",
         tests=("test_the_cadence_is_that_of_the_uninterrupted_call",),

@@ -15,7 +15,7 @@ import pytest
 
 import estimator_core as ec
 import estimator_hooks as eh
-from estimator_core._builtin_hooks.recording import History
+from estimator_core._builtin_hooks.history import History
 from estimator_core.config import RunConfig
 from estimator_core.errors import HookError
 from estimator_core.testing import FakeRun, drive

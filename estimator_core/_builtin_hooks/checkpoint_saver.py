@@ -1,14 +1,14 @@
-"""Decides when a training run saves and evaluates: the checkpoint policy, and evaluations between checkpoints."""
+"""Saves checkpoints at a cadence of steps or seconds."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, ClassVar, Protocol
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
 
 from estimator_core._tf_arguments import leaving_out
 from estimator_core.errors import ArgumentError, ArgumentTypeError, HookError
-from estimator_core.hooks import CheckpointListener, CheckpointPolicy, Hook, Run, SavedCheckpoint, StepOutputs, Wake
+from estimator_core.hooks import CheckpointListener, CheckpointPolicy, Hook, Run, Wake
 from estimator_core.specs import check_listeners, check_steps
 
 _IN_MODEL_DIR = (None, "the run writes into its model_dir, and keeps as many as its RunConfig says")
@@ -102,56 +102,3 @@ class CheckpointSaverHook(CheckpointPolicy, Hook):
     def restore(self, state: Mapping[str, Any]) -> None:
         """Restores the base of the cadence."""
         self._base_step = int(state["base_step"])
-
-
-class RunEvaluations(Protocol):
-    """The evaluations of a training run on its live state. Only its Checkpointer calls them."""
-
-    def evaluate(self, run: Run) -> None:
-        """Runs the evaluations that belong to a checkpoint, before its save."""
-        ...
-
-    def evaluate_between(self, run: Run) -> None:
-        """Runs the evaluations that belong to the current step and not to a checkpoint."""
-        ...
-
-    def after_save(self, run: Run, step: int, checkpoint: SavedCheckpoint) -> bool | None:
-        """Called after a save and its listeners."""
-        ...
-
-    def resume(self, run: Run) -> None:
-        """Called when a killed run continues from a checkpoint, before the first step."""
-        ...
-
-    def next_step(self, step: int) -> int | None:
-        """Returns the next step with an evaluation but without a checkpoint."""
-        ...
-
-    def finish(self) -> None:
-        """Called after the end of all hooks, before the end of the call is recorded. A second call does nothing."""
-        ...
-
-
-class EvaluationHook(Hook):
-    """Runs the evaluations that belong to a step and not to a checkpoint.
-
-    Args:
-        next_step: a function that returns the step of the next evaluation.
-        evaluate: a function that runs the evaluations of the current step.
-
-    Example:
-        >>> EvaluationHook(lambda step: (step // 100 + 1) * 100, lambda run: None).next_step(250)
-        300
-    """
-
-    def __init__(self, next_step: Callable[[int], int | None], evaluate: Callable[[Run], None]) -> None:
-        self._next_step = next_step
-        self._evaluate = evaluate
-
-    def next_step(self, step: int) -> int | None:
-        """Returns the step of the next evaluation."""
-        return self._next_step(step)
-
-    def after_step(self, run: Run, step: int, out: StepOutputs) -> None:
-        """Runs the evaluations of the step."""
-        self._evaluate(run)
