@@ -24,7 +24,7 @@ CORE = ROOT / "estimator_core"
 BUDGETS = {
     "_backends": 583,  # meshes that follow the hardware, names of axes, results of a predictor, memory of compilers
     "_builtin_hooks": 519,  # a file for each hook, summaries of evaluations, places in which a hook can do nothing
-    "_checkpoint": 2634,  # the catalog, audits, incremental saves, others' checkpoints and exports, URLs, a file of retention
+    "_checkpoint": 2634,  # the catalog, audits, incremental saves, others' checkpoints, URLs, a file of retention
     "_cli": 676,  # options of all commands anywhere, who takes them, errors of one line, URLs, whose pipe is broken
     "_cluster": 462,  # every environment read and refused by name
     "_export": 542,  # words of host transforms, formats that take one export, URLs, complex outputs, wrong shapes told
@@ -38,7 +38,7 @@ BUDGETS = {
     "_step": 1579,  # ids of any dtype, names of programs, joined columns, tables in forms, notes, optimizers by row
     "_storage": 356,  # file:// in all its forms, files at URLs, for plugins, included
     "_summaries": 326,  # the lock of an event file included
-    "flat": 2855,  # trace states, one variable, dead calls, hooks, what evaluators publish, faults, rows, throttles
+    "flat": 2853,  # trace states, one variable, dead calls, hooks, what evaluators publish, faults, rows, throttles
 }
 
 #: The modules that every author of a model, a hook or a plugin must know.
