@@ -97,7 +97,9 @@ class HookCalls:
         for name, hook in self._named():
             state: object = self.ask(hook, "state")
             if not isinstance(state, Mapping):
-                raise HookError(f"{describe(hook)}: state() returned {state!r}; it must return a mapping.")
+                error = HookError(f"{describe(hook)}: state() returned {state!r}; it must return a mapping.")
+                note_origin(error, f"in {describe(hook)}, state, step {self._run.step} of mode {self._run.mode!r}")
+                raise error
             states[name] = dict(cast("Mapping[str, Any]", state))
         return {name: state for name, state in states.items() if state}
 
@@ -191,11 +193,9 @@ def _package(module: str) -> str:
 
     top = module.partition(".")[0]
     plugins = (entry for entry in metadata.entry_points(group=GROUP) if entry.module.partition(".")[0] == top)
-    distribution = next((entry.dist.name for entry in plugins if entry.dist is not None), None)
-    if top == "estimator_core":
-        distribution = "estimator-core"
+    named = ["estimator-core"] if top == "estimator_core" else [one.dist.name for one in plugins if one.dist]
     # An editable installation does not list its packages.
-    distribution = distribution or next(iter(metadata.packages_distributions().get(top, [])), None)
+    distribution = next(iter(named or metadata.packages_distributions().get(top, [])), None)
     if distribution is None:
         return f"module {module}"
     try:

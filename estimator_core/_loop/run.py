@@ -124,8 +124,7 @@ class LoopRun:
         try:
             json.dumps(plain_metrics({name: value if np.ndim(value) else float(value)}))
         except (TypeError, ValueError) as error:
-            allowed = "a number, an array of numbers or a list of JSON values"
-            raise HookError(f"add_result: the result {name!r} must be {allowed}, given: {value!r}.") from error
+            raise HookError(f"Result {name!r} must be a number, an array or a list of JSON, not {value!r}.") from error
         self.results[name] = value
 
     def fetch(self, name: str) -> None:

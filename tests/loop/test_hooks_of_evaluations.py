@@ -184,7 +184,7 @@ def test_a_result_that_cannot_be_written_is_refused_with_its_name(make_estimator
                 run.add_result("verdict", RESULTS[kind])
 
     estimator = make_estimator(model()).train(batches(4), steps=2)
-    with pytest.raises(ec.errors.HookError, match="the result 'verdict' must be a number, an array") as told:
+    with pytest.raises(ec.errors.HookError, match="Result 'verdict' must be a number, an array or a list") as told:
         estimator.evaluate(batches(2), hooks=[Adds()])
     assert "in hook" in told.value.__notes__[0]
     assert "Adds from" in told.value.__notes__[0]
