@@ -162,4 +162,4 @@ def test_data_that_is_not_durable_when_its_write_returns_breaks_checkpoints():
     scenario = simulation.model_dir_scenario(observers=0, durable=frozenset({"put_new"}))
     report = simulation.explore(scenario, faults=1, kinds=("power_before", "power_after"))
     assert report.failure is not None
-    assert any("is not whole" in violation for violation in report.failure.violations)
+    assert any("is no longer complete" in violation for violation in report.failure.violations)

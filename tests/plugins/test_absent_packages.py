@@ -67,7 +67,9 @@ def test_loading_into_an_instance_without_its_adapter(alone):
 
 
 def test_something_of_no_library_is_told_what_could_be_installed(alone):
-    with pytest.raises(ArgumentTypeError, match=r"adapters for: none\. .*equinox, keras, linen, nnx \(pip install"):
+    with pytest.raises(
+        ArgumentTypeError, match=r"Installed adapters: none\. .*equinox, keras, linen, nnx \(pip install"
+    ):
         bring_in(3, alone)
 
 

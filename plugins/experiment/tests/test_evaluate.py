@@ -74,7 +74,7 @@ def test_the_table_and_the_file_of_the_command_line(trained: Path, capsys: pytes
     assert "sign=minus  16        1 [1, 1]" in output
     assert "eval_other" in output
     assert main([*arguments, "--metrics", "auc"]) == 2
-    assert "no ['auc'] by slice" in capsys.readouterr().err
+    assert "unknown slice metrics ['auc']" in capsys.readouterr().err
 
 
 @pytest.mark.slow
@@ -111,8 +111,8 @@ def test_without_slices_and_refusals(trained: Path, capsys: pytest.CaptureFixtur
     ("arguments", "message"),
     [
         (["--steps", "0"], "Must specify steps > 0, given: 0."),
-        (["--metrics", "nope"], "--metrics: there are no ['nope']. There are ['error', 'global_step', 'loss',"),
-        (["--metrics", "nope", "--json"], "--metrics: there are no ['nope']."),
+        (["--metrics", "nope"], "--metrics: unknown metrics ['nope']. Known metrics: ['error', 'global_step', 'loss',"),
+        (["--metrics", "nope", "--json"], "--metrics: unknown metrics ['nope']."),
         (["--model-dir="], "--model-dir: must not be empty"),
     ],
 )
@@ -251,7 +251,7 @@ def test_hyperparameters_other_than_those_of_the_training_are_told(
     trained: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     """This happens if the file of a sweep is passed for one of its trials. The metrics are those of another model."""
-    told = "here was trained with rate=0.0 and not 0.3. To take the values of the training, give them with --hparams."
+    told = "here was trained with rate=0.0, not 0.3. To use the values of the training, pass them with --hparams."
     for words, warned in ((["line.py"], True), (["line.py", "--hparams", "rate=0.0"], False), ([], False)):
         caplog.clear()
         assert main(["evaluate", *words, "--model-dir", "here"]) == 0
@@ -270,7 +270,7 @@ def test_hyperparameters_that_json_does_not_hold_are_not_told_as_others(
     caplog.clear()
     assert main(["evaluate", "line.py", "--model-dir", "here"]) == 0
     (told,) = [record.message for record in caplog.records if "was trained with" in record.message]
-    assert told.startswith("here was trained with rate=0.0 and not 0.3. To take")
+    assert told.startswith("here was trained with rate=0.0, not 0.3. To use")
 
 
 @pytest.mark.plugins
@@ -299,7 +299,7 @@ def test_results_that_cannot_be_written_are_not_computed(
     monkeypatch.setattr(Estimator, "evaluate", None)
     code: Any = main(["evaluate", "--model-dir", "here"])
     assert code == 2
-    message = "Results go to here/eval_one_pass, and here cannot be written. Copy the run, and give the copy as"
+    message = "Results go to here/eval_one_pass, but here cannot be written. Copy the run, and pass the copy as"
     assert message in capsys.readouterr().err
 
 
@@ -313,7 +313,7 @@ def test_an_export_that_cannot_be_written_is_refused_before_it_is_made(
     Path("file").write_text("")
     code: Any = main(["export", "--model-dir", "here", "--output", "file/exports"])
     assert code == 2
-    message = "The export goes to file/exports, and file is a file. Give another directory: --output DIR."
+    message = "The export goes to file/exports, but file is a file. Give another directory: --output DIR."
     assert message in capsys.readouterr().err
 
     access = os.access
@@ -321,6 +321,6 @@ def test_an_export_that_cannot_be_written_is_refused_before_it_is_made(
     code = main(["export", "--model-dir", "here"])
     assert code == 2
     message = (
-        "The export goes to here/export/command, and here cannot be written. Give another directory: --output DIR."
+        "The export goes to here/export/command, but here cannot be written. Give another directory: --output DIR."
     )
     assert message in capsys.readouterr().err

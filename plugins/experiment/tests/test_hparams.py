@@ -150,7 +150,7 @@ def test_json(hparams: HParams):
     other = HParams(a=0, b=[0], c=[0.0], flag=False, name="", anything=None, rate=0.0)
     assert other.parse_json(hparams.to_json()) == hparams
     assert list(json.loads(hparams.to_json(sort_keys=True))) == sorted(hparams.values())
-    with pytest.raises(ValueError, match="no valid JSON"):
+    with pytest.raises(ValueError, match="invalid JSON"):
         hparams.parse_json("{")
     with pytest.raises(ValueError, match="expected a JSON object"):
         hparams.parse_json("[1]")

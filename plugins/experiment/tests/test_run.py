@@ -105,7 +105,7 @@ def test_another_model_dir_than_that_of_the_command_is_refused(
 ) -> None:
     program.write_text(program.read_text().replace("default_hooks=False", "model_dir='elsewhere'"))
     assert main(["run", str(program)]) == 2
-    assert "of the experiment writes to 'elsewhere', run_config says 'runs/line'" in capsys.readouterr().err
+    assert "of the experiment writes to 'elsewhere', but run_config says 'runs/line'" in capsys.readouterr().err
 
 
 def test_another_function_schedule_and_directory(program: Path) -> None:
@@ -211,9 +211,9 @@ def test_a_model_that_predicts_nothing_ends_well(program: Path, capsys: pytest.C
     program.write_text(program.read_text().replace(branch, ""))
     assert main(["run", str(program)]) == 0
     output = capsys.readouterr().out
-    assert "No predictions are shown, since predict fails: TypeError: " in output
+    assert "No predictions are shown, because predict fails: TypeError: " in output
     assert "line.py:10: loss = jnp.mean((y - labels) ** 2)" in output
-    assert "Add --predictions 0 to ask for none." in output
+    assert "Add --predictions 0 to skip them." in output
     assert "run record" in output
 
 
@@ -239,7 +239,7 @@ def test_an_evaluation_input_that_is_used_up_shows_no_predictions(
     program.write_text(text.replace("ec.inputs.numpy_input_fn(**inputs, num_epochs=1),\n", "lambda: _rows,\n"))
     assert main(["run", str(program)]) == 0
     output = capsys.readouterr().out
-    assert "No predictions are shown: the evaluation input yields no examples any more." in output
+    assert "No predictions are shown: the evaluation input yields no more examples." in output
     assert "run record" in output
 
 

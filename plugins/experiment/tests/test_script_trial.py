@@ -89,7 +89,10 @@ def test_all_faults_of_a_program_are_told_at_once(capsys: pytest.CaptureFixture[
 def test_what_needs_results_ends_the_trial_and_is_no_fault(capsys: pytest.CaptureFixture[str]) -> None:
     write(LAST="estimator.predictor()({'x': np.ones((1, 3))})")
     assert main(["run", "program.py", "--dry-run", "--arguments=runs/one"]) == 0
-    assert "What follows line 36 is not tried, since it needs results: CheckpointNotFound" in capsys.readouterr().out
+    assert (
+        "The program after line 36 is not tried, because it needs results: CheckpointNotFound"
+        in capsys.readouterr().out
+    )
 
 
 def test_a_program_that_asks_nothing_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
@@ -97,4 +100,4 @@ def test_a_program_that_asks_nothing_is_refused(capsys: pytest.CaptureFixture[st
     assert main(["run", "program.py", "--dry-run"]) == 2
     assert "as a program it called no method of an Estimator" in capsys.readouterr().err
     assert main(["run", "program.py", "--arguments=x"]) == 2
-    assert "--arguments is for --dry-run" in capsys.readouterr().err
+    assert "--arguments needs --dry-run" in capsys.readouterr().err

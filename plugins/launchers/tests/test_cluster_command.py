@@ -29,8 +29,13 @@ def cluster(*words: str, **env: str) -> "subprocess.CompletedProcess[str]":
 def test_alone():
     done = cluster("--json", "--reach")
     told = json.loads(done.stdout)
-    assert (told["process"], told["processes"], told["chief"], told["reached"]) == (0, 1, True, "nobody to reach")
-    assert told["source"] == "nothing names others"
+    assert (told["process"], told["processes"], told["chief"], told["reached"]) == (
+        0,
+        1,
+        True,
+        "nobody to reach",
+    )
+    assert told["source"] == "no source names other processes"
     assert (done.returncode, done.stderr) == (0, "False\n")
 
 
@@ -55,14 +60,14 @@ def test_processes_meet_where_process_0_listens():
     with socket.create_server(("127.0.0.1", 0)) as server:
         place = f"127.0.0.1:{server.getsockname()[1]}"
         assert reached(of(0, 2, place), {}, 5.0) == (
-            "yes: somebody listens there already, and nobody else was waited for"
+            "yes: a program already listens there, so other processes were not awaited"
         )
     with ThreadPoolExecutor(3) as pool:
         told = list(pool.map(lambda index: reached(of(index, 3, place), {}, 20.0), (1, 0, 2)))
-    assert told == ["yes", f"yes: all 3 processes have come to {place}", "yes"]
+    assert told == ["yes", f"yes: all 3 processes have reached {place}", "yes"]
     with ThreadPoolExecutor(2) as pool:
         told = list(pool.map(lambda index: reached(of(index, 4, place), {}, 1.0), (0, 2)))
-    assert told == [f"no: of 4 processes 1, 3 did not come to {place} within 1 s", "yes"]
+    assert told == [f"no: of 4 processes 1, 3 did not reach {place} within 1 s", "yes"]
     bound = reached(of(0, 4, place), {"JAX_COORDINATOR_BIND_ADDRESS": "10.0.0.1"}, 1.0)
     assert bound.startswith("no: JAX_COORDINATOR_BIND_ADDRESS='10.0.0.1' should be HOST:PORT")
 

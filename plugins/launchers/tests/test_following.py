@@ -79,4 +79,4 @@ def test_a_job_is_asked_to_end_until_the_engine_has_taken_it(monkeypatch, capsys
     status = launching._follow(Launcher(), "job", job, asked, launching._Show(lines.append))
     assert status.phase == "resumable"
     assert lines == ["[0] a line"]
-    assert capsys.readouterr().err.count("the job is not asked to end yet: the connection was refused") == 2
+    assert capsys.readouterr().err.count("the job could not be asked to end yet: the connection was refused") == 2

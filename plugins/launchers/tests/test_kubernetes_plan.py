@@ -108,8 +108,8 @@ def test_a_volume_that_pods_share():
 @pytest.mark.parametrize(
     ("fields", "says"),
     [
-        ({"image": ""}, "Give one with --image"),
-        ({"processes": 4, "hosts": 2}, "a pod is one process"),
+        ({"image": ""}, "Name one with --image"),
+        ({"processes": 4, "hosts": 2}, "each pod is one process"),
         ({"options": {"partition": "gpu"}}, "has no option partition. Options: cards: "),
         ({"options": {"network-policy": "maybe"}}, "The option network-policy is yes or no, given: 'maybe'"),
         ({"options": {"node-selector": "a=b,gpu"}}, "The option node-selector is LABEL=VALUE,.*, given: 'a=b,gpu'"),
@@ -160,7 +160,7 @@ def test_a_job_of_the_name_is_replaced_when_it_has_ended_and_else_left_alone(kub
         ["apply", "-f"],
     ]
     (kubectl / "get-jobset.json").write_text(json.dumps({"spec": {}, "status": {}}))
-    with pytest.raises(LaunchError, match=r"There is a job train that has not ended\. Give another --name"):
+    with pytest.raises(LaunchError, match=r"The job train has not ended\. Choose another --name"):
         launcher.submit(launcher.plan(job()))
 
 
@@ -222,7 +222,7 @@ def test_logs_of_a_pod_end_with_the_job(kubectl: Path):
 
 def test_without_kubectl_it_says_so(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
     monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(LaunchError, match="There is no kubectl here"):
+    with pytest.raises(LaunchError, match="kubectl is not installed here"):
         KubernetesLauncher().status("train")
 
 

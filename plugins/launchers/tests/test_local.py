@@ -176,7 +176,7 @@ def test_a_second_signal_kills_those_that_do_not_end(tmp_path: Path) -> None:
     pids = [int(child.stdout.readline().split()[1]) for _ in range(3)]
     child.terminate()
     said = next(line for line in child.stderr if "SIGTERM" in line)
-    assert "this waits up to 1000 s for them. A second signal kills them at once." in said
+    assert "this command waits up to 1000 s for them. A second signal kills them at once." in said
     assert all(runs(pid) for pid in pids)
 
     def all_ended() -> bool:  # a signal that arrives together with the first counts as the first
@@ -435,7 +435,7 @@ AT_WORK = ("No such file or directory", "There is no local job 'nothing'")
     ("words", "says"),
     [
         (["--processes", "2"], "give the command to run after --"),
-        (["--", "true"], "say how many processes"),
+        (["--", "true"], "give the number of processes"),
         (["--processes", "0", "--", "true"], "0 processes on 1 hosts are not possible"),
         (["--processes", "3", "--hosts", "2", "--", "true"], "3 processes on 2 hosts are not possible"),
         (["--processes", "2", "--hosts", "2", "--", "true"], "the launcher 'local' uses only this machine"),

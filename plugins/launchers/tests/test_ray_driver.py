@@ -36,8 +36,8 @@ def env(tmp_path: Path) -> dict[str, str]:
 @pytest.mark.parametrize(
     ("fails", "says"),
     [
-        ("init", "did not start: Ray does not connect this driver: ConnectionError: init fails"),
-        ("trainer", "the job cannot be handed to Ray: ValueError: no such storage"),
+        ("init", "did not start: Ray cannot connect this driver: ConnectionError: init fails"),
+        ("trainer", "the job cannot be submitted to Ray: ValueError: no such storage"),
     ],
 )
 def test_what_ray_refuses_has_failed(fails: str, says: str, env: dict[str, str]):
@@ -61,7 +61,7 @@ def test_a_cluster_out_of_reach_is_named_in_time(env: dict[str, str]):
     told = {"FAKE_RAY": "init", "RAY_ADDRESS": address}
     done = launch("--on", "ray", "--processes", "1", "--", "true", env={**env, **told})
     assert done.returncode == 1, done.stdout + done.stderr
-    assert f"Ray does not connect this driver: ConnectionError: no cluster listens at {address}: " in done.stderr
+    assert f"Ray cannot connect this driver: ConnectionError: no cluster listens at {address}: " in done.stderr
     assert time.monotonic() - began < 60.0
 
 

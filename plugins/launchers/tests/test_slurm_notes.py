@@ -48,7 +48,7 @@ def test_a_process_without_a_word_was_lost_with_its_node(folder: Path) -> None:
     (folder / "ended" / "0.1").unlink()
     assert lines(folder) == ["process 0 on n1 has ended: stopped early, can continue"]
     note(folder, began={"1": "17500000000 3\n"})
-    assert "process 1 on n2 is lost: it has left no word of its end" in lines(folder)
+    assert "process 1 on n2 is lost: it has left no record of its end" in lines(folder)
 
 
 def test_an_evaluator_is_called_so_and_is_no_loss_of_the_trainers(folder: Path) -> None:

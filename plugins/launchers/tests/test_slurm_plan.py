@@ -137,7 +137,7 @@ def test_a_signal_while_the_end_is_noted_leaves_the_note_whole(tmp_path: Path, s
 
 
 def test_as_many_processes_start_again_as_before():
-    with pytest.raises(ArgumentError, match="leave --min-processes out"):
+    with pytest.raises(ArgumentError, match="leave out --min-processes"):
         script(min_processes=2)
 
 
@@ -149,7 +149,7 @@ def test_an_image_is_refused():
 def test_without_slurm_it_says_so(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
     monkeypatch.setenv("PATH", str(tmp_path))
     launcher = SlurmLauncher(str(tmp_path))
-    with pytest.raises(LaunchError, match="There is no sbatch here"):
+    with pytest.raises(LaunchError, match="sbatch is not installed here"):
         launcher.submit(launcher.plan(JobSpec(command=("x",))))
 
 

@@ -100,7 +100,7 @@ def test_tasks_reach_each_other_where_jax_finds_the_address(launcher: SlurmLaunc
     status = submit_and_follow(launcher, plan, write=lines.append)
     assert status.phase == "succeeded", lines
     said = [line.split(maxsplit=2)[2] for line in sorted(lines) if line.split()[1] == "reached"]
-    assert said[0].startswith("yes: all 2 processes have come to n1:"), lines
+    assert said[0].startswith("yes: all 2 processes have reached n1:"), lines
     assert said[1:] == ["yes"], lines
 
 

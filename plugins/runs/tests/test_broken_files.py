@@ -91,7 +91,7 @@ BROKEN = {
     "two models": (changed("[model]", '[model]\ncomponent = "dnn_classifier"'), 3, "model.function", "write one of"),
     "an empty model": (changed('function = "line_code.py:model_fn"\n', ""), 1, "model", "write one of component"),
     "no model": (TOML.partition("\n\n")[2], None, "", "names no model"),
-    "model and program": (added(PROGRAM), 1, "model", "cannot stand beside [program]"),
+    "model and program": (added(PROGRAM), 1, "model", "cannot be combined with [program]"),
     "no input": (TOML.partition("[inputs")[0], None, "inputs", "[model] needs [inputs.train]"),
     "no training input": (changed("[inputs.train]", "[inputs.trian]"), 4, "inputs.trian", "Did you mean 'train'?"),
     "args of a model_fn": (
@@ -175,7 +175,7 @@ BROKEN = {
     ),
     "a program that is not there": ('[program]\nfile = "line_programme.py"\n', 2, "program.file", "line_program.py"),
     "a function of a program": (PROGRAM + 'function = "experiment"\n', 3, "program.function", "experiment_fn"),
-    "a program's plan": (PROGRAM + "[train]\nmax_steps = 3\n", 3, "train", "Take one of them out"),
+    "a program's plan": (PROGRAM + "[train]\nmax_steps = 3\n", 3, "train", "Remove one of them"),
     "an exporter without requests": (added('[[exporters]]\nname = "final"\n'), 25, "exporters", "[serving]"),
     "an exporter that is not there": (
         added('[[exporters]]\nname = "finale"\n\n[serving.features.x]\n'),
@@ -207,7 +207,7 @@ BROKEN = {
         'include = "line.toml"\n' + TOML,
         1,
         "",
-        "line.toml includes line.toml. Take one of them out.",
+        "line.toml includes line.toml. Remove one of them.",
     ),
     "an include that is none": ("include = 3\n" + TOML, 1, "", "include: must be a file or a list of files"),
 }
@@ -327,7 +327,7 @@ def test_a_byte_order_mark_is_no_text(folder, ending):
 def test_a_setting_is_what_a_file_can_hold(folder, capsys, text):
     (folder / "line.toml").write_text(TOML)
     assert main(["config", "check", "line.toml", "--set", f"hparams.new={text}"]) == 2
-    assert "hparams.new: should be a number, a text, true, false" in capsys.readouterr().err
+    assert "hparams.new: should be a number, a string, true, false" in capsys.readouterr().err
 
 
 def test_a_number_of_thousands_of_digits_in_a_setting(folder, capsys):
@@ -387,7 +387,7 @@ def test_only_a_python_file_has_functions(folder, capsys, command):
     (folder / "line.toml").write_text(TOML)
     (folder / "run").mkdir()  # evaluate checks for it first
     assert main([command, "line.toml:model_fn", "--model-dir", "run"]) == 2
-    assert "line.toml:model_fn names a function, and only a Python file has functions." in capsys.readouterr().err
+    assert "line.toml:model_fn names a function, but only a Python file has functions." in capsys.readouterr().err
 
 
 def test_an_error_within_code_says_which_key_called_it(folder):

@@ -73,7 +73,7 @@ def test_a_rate_at_an_end_of_the_range_is_told(line, capsys, low, high, end, sai
     words += ["--set", "inputs.train.args.batch_size=32"]
     assert main(words) == 0
     told = capsys.readouterr().out
-    assert f"This is at the {end} end of what this test can suggest: try {said}." in told
+    assert f"This is at the {end} end of the range of this test: try {said}." in told
     assert main([*words, "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["at_end"] == end
 
@@ -116,7 +116,7 @@ def test_no_size_above_the_largest_is_tried(line, capsys):
 
 
 def test_what_cannot_be_tried_is_named(line):
-    with pytest.raises(ArgumentError, match=r"has no 'rate' in its state, it has \['learning_rate'\]"):
+    with pytest.raises(ArgumentError, match=r"has no 'rate' in its state. It has \['learning_rate'\]"):
         rate_range(estimator(line), line.batches(8), name="rate")
     with pytest.raises(ArgumentError, match="0 < low < high"):
         rate_range(estimator(line), line.batches(8), low=1.0, high=0.1)

@@ -177,7 +177,7 @@ def test_only_packages_in_use_differ():
     new = {"packages": {"python": "3.11.1", "used": {"version": "1", "code": "y"}, "tool": {"version": "2"}}}
     (found,) = capsule_differences(old, new)
     assert (found.kind, found.name) == ("package", "used")
-    assert "other code" in found.text
+    assert "different code" in found.text
 
 
 def commit_all(folder):
@@ -233,7 +233,7 @@ def test_a_diff_that_takes_too_long_leaves_the_rest_of_the_record(tmp_path, monk
     assert "diff failed or took too long" in found["git"]["not_read"]
     after = {"files": {**found["files"], "program.py": "sha256:0"}}
     (told,) = capsule_differences({"code": found}, {"code": after})
-    assert "with changes that git did not tell in time)" in str(told)
+    assert "with changes that git did not report in time)" in str(told)
 
 
 def test_code_that_git_does_not_track_is_said_to_be_nowhere(tmp_path):

@@ -41,7 +41,7 @@ def test_a_url_is_refused(line, command, url, capsys):
         main([command, "line.toml", "--dir", url])
     assert f"{url} is a URL, but this command needs a path on this machine" in capsys.readouterr().err
     opened = {"sweep": open_search, "crossval": open_folds, "population": open_population}[command]
-    with pytest.raises(ArgumentError, match="is a URL, and locks need a directory"):
+    with pytest.raises(ArgumentError, match="is a URL, but locks need a directory"):
         opened(line, Path(url))
     assert written(Path()) == before
 
@@ -49,8 +49,8 @@ def test_a_url_is_refused(line, command, url, capsys):
 @pytest.mark.parametrize(
     ("first", "second", "told"),
     [
-        (open_search, open_population, "here holds a sweep, says here/sweep.json"),
-        (open_population, open_search, "here holds a population, says here/population.json"),
+        (open_search, open_population, "here holds a sweep, according to here/sweep.json"),
+        (open_population, open_search, "here holds a population, according to here/population.json"),
     ],
 )
 def test_trials_of_another_kind_are_refused(line, first, second, told):

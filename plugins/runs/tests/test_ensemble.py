@@ -72,7 +72,7 @@ def test_the_fold_with_a_bad_loss_is_named(line):
 
 
 def test_folds_together_and_in_processes_is_refused(line):
-    with pytest.raises(ArgumentError, match=r"take out crossval\.workers"):
+    with pytest.raises(ArgumentError, match=r"remove crossval\.workers"):
         run_folds(open_folds(line, settings=["crossval.way=auto", "crossval.workers=2"]))
 
 
@@ -119,7 +119,7 @@ def test_folds_that_have_learned_different_things_have_no_export(line):
     Path("line_code.py").write_text(text + MORE)
     folds = open_folds(line, settings=["crossval.folds=2", "train.max_steps=1"])
     run_folds(folds)
-    with pytest.raises(ArgumentError, match=r"Fold 1 has learned another 'known' from its rows"):
+    with pytest.raises(ArgumentError, match=r"Fold 1 has learned a different 'known' from its rows"):
         export_ensemble(folds)
 
 

@@ -189,7 +189,7 @@ def test_what_cannot_be_trained_together_is_named(tmp_path, how, words):
 
 def test_two_runs_of_one_directory_are_refused(tmp_path):
     one = member(tmp_path, 0)
-    with pytest.raises(ArgumentError, match="a model_dir each"):
+    with pytest.raises(ArgumentError, match="its own model_dir"):
         Population([one, Member(name="another", estimator=one.estimator, input_fn=one.input_fn)])
 
 
@@ -303,7 +303,7 @@ def test_a_failed_run_stays_where_it_was(tmp_path):
 def test_two_runs_of_one_name_are_refused(tmp_path):
     runs = [member(tmp_path, number) for number in range(2)]
     same = Member(name="run 0", estimator=runs[1].estimator, input_fn=runs[1].input_fn)
-    with pytest.raises(ArgumentError, match="a name each"):
+    with pytest.raises(ArgumentError, match="its own name"):
         Population([runs[0], same])
 
 
@@ -345,7 +345,7 @@ def test_a_stop_within_an_evaluation_can_be_resumed(line, stopped_in_evaluations
     with stopped_in_evaluations() as evaluated:
         assert main(["population", "line.toml"]) == 75
         assert evaluated == ["00000"]
-        assert "This was interrupted (SIGTERM). Start again to continue." in capsys.readouterr().err
+        assert "The command was interrupted (SIGTERM). Start again to continue." in capsys.readouterr().err
         assert main(["population", "line.toml"]) == 0
         assert evaluated == ["00000", "00001", "00000", "00001"]
 

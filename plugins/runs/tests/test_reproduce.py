@@ -179,7 +179,7 @@ def test_the_directory_of_a_run_may_be_named_by_a_dot(run, capfd, monkeypatch):
 @pytest.mark.parametrize("words", [["gs://bucket/run"], ["run", "--output", "s3://bucket/again"]])
 def test_urls_are_refused_by_name(run, words, capfd):
     assert main(["reproduce", *words, "--here"]) == 2
-    assert f"{words[-1]} is a URL, and `estimator reproduce` needs directories" in capfd.readouterr().err
+    assert f"{words[-1]} is a URL, but `estimator reproduce` needs directories" in capfd.readouterr().err
 
 
 def test_a_file_is_not_taken_for_a_directory(run, capfd):
@@ -285,7 +285,7 @@ def test_a_torn_line_takes_no_start_with_it(tmp_path):
     starts.parent.mkdir()
     for content in ("", '{"epoch": 1, "st'):
         starts.write_text(content)
-        with pytest.raises(ArgumentError, match="there is no whole line in it"):
+        with pytest.raises(ArgumentError, match="it has no complete line"):
             read_starts(tmp_path)
     keep(tmp_path, {"flags": {}}, epoch=2, step=5)
     assert [start.epoch for start in read_starts(tmp_path)] == [2]

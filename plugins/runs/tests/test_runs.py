@@ -256,7 +256,7 @@ def test_what_another_user_owns_is_refused_in_one_line(runs, capsys, monkeypatch
         assert main(["runs", "tag", "runs/fast/1", "good"]) == 2
         assert "error: runs/fast/1/tags.json cannot be written: Permission denied." in capsys.readouterr().err
         assert main(["runs", "rm", "runs/fast/1"]) == 2
-        told = "error: runs/fast/1 cannot be removed as a whole: runs/fast/1: Permission denied."
+        told = "error: runs/fast/1 cannot be removed completely: runs/fast/1: Permission denied."
         assert told in capsys.readouterr().err
     monkeypatch.setattr(Path, "is_file", forbidden)
     with pytest.raises(ArgumentError, match=r"^runs/fast cannot be read: Permission denied\.$"):
@@ -417,7 +417,7 @@ def test_runs_that_links_lead_to_are_found_once(runs, tmp_path, capsys):
     assert found == ["runs/b", "runs/c/deep", *(f"runs/{one}/{seed}" for one in ("fast", "slow") for seed in (1, 2, 3))]
     assert main(["runs", "rm", "runs/fast/1", "runs/b"]) == 2
     told = (
-        f"runs/b is a symbolic link, and only whole runs are removed. Remove the run it leads to, {tmp_path}/big/run,"
+        f"runs/b is a symbolic link, but only whole runs are removed. Remove the run it leads to, {tmp_path}/big/run,"
     )
     assert told in capsys.readouterr().err
     assert Path("runs/fast/1").is_dir()

@@ -227,7 +227,7 @@ def test_a_stop_in_the_last_step_of_a_training_ends_the_sweep(line, stopped_late
     with stopped_late(at) as trained:
         assert main(words) == 75
     assert trained == [10, 20][: at // 10]
-    assert "estimator sweep: This was interrupted (SIGTERM). Start again to continue." in capsys.readouterr().err
+    assert "estimator sweep: The command was interrupted (SIGTERM). Start again to continue." in capsys.readouterr().err
     assert main(words) == 0
     assert told(open_search(line, Path("late"), ["sweep.trials=2"])) == told(whole)
 
@@ -349,7 +349,7 @@ def test_one_program_serves_all_rates(line, tmp_path, caplog):
         (["sweep.space={'hparams.rat'={low=0, high=1}}"], "Did you mean 'hparams.rate'?"),
         (['sweep.space."hparams.rate".low=2'], "sweep.space.hparams.rate: "),
         (['sweep.space."hparams.rate".choices=[1]'], "write low and high, or choices"),
-        (['sweep.space."hparams.idle".low=1'], "a range has low and high"),
+        (['sweep.space."hparams.idle".low=1'], "a range needs low and high"),
         (['sweep.space."hparams.idle"={}'], "write low and high, or choices"),
         (["sweep.trials=0"], "sweep.trials: "),
         (["sweep.objectives=[]"], "sweep.objectives: "),

@@ -224,7 +224,7 @@ def test_a_sweep_continues_without_a_trial_that_always_ends_in_an_error(line, ca
     for _ in range(2):
         assert main(["sweep", "line.toml", "--set", "sweep.trials=3"]) == 1
         assert "trial 1 of runs/line-sweep" in capsys.readouterr().err
-    assert "`estimator sweep` with --give-up 1 lets it count as failed" in caplog.text
+    assert "`estimator sweep` with --give-up 1 marks it as failed" in caplog.text
     assert main(["sweep", "line.toml", "--give-up", "1"]) == 0
     assert "Trial 1 of runs/line-sweep counts as failed." in capsys.readouterr().out
     for number, told in ((0, "has ended: COMPLETE"), (1, "has ended: FAIL"), (2, "no trial 2"), (-1, "no trial -1")):

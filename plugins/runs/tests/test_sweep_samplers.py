@@ -160,10 +160,13 @@ def test_pruners_that_compare_rungs_end_the_bad_trials(line, name, args, monkeyp
 @pytest.mark.parametrize(
     ("sampler", "told"),
     [
-        ("'CmaEsSampler'", "CmaEsSampler keeps its state as a pickle, and a sweep writes and reads none. TPESampler"),
+        (
+            "'CmaEsSampler'",
+            "CmaEsSampler keeps its state as a pickle, but a sweep neither writes nor reads pickles. TPESampler",
+        ),
         ("'GPSampler'", "GPSampler needs torch: pip install torch."),
         ("'BruteForceSampler'", "BruteForceSampler does not fit the space: FloatDistribution.step must be given"),
-        (GRID.replace("rate", "rat"), "search_space has 'hparams.rat', and the space does not. Did you mean"),
+        (GRID.replace("rate", "rat"), "search_space has 'hparams.rat', but the space does not. Did you mean"),
         ("{name='GridSampler', args={search_space={}}}", "GridSampler does not fit the space: "),
         (GRID.replace("0.05", "0.7"), "GridSampler does not fit the space: The value 0.7 of parameter 'hparams.rate'"),
         ("{name='GridSampler', args={search_space=3}}", "GridSampler refuses it: "),

@@ -84,7 +84,7 @@ def test_tables_of_the_host_are_bounded_where_no_program_can_have_them(
     assert found.memory.host == 3 * ROWS * COLUMNS * 4
     assert found.memory.needed < found.memory.at_most < found.memory.needed + 2**20
     assert not found.memory.compiled
-    assert ("knows no memory of the host" if installed else "not installed") in found.notes[0]
+    assert ("does not support host memory" if installed else "not installed") in found.notes[0]
 
 
 def test_devices_that_know_the_memory_of_their_host_are_told_from_others() -> None:

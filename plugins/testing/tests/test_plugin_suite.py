@@ -201,4 +201,4 @@ def test_the_doctor_shows_why_a_plugin_does_not_load(tmp_path):
     assert "no plugin 'nobody' is installed" in unknown.stderr
     elsewhere = site.run("plugins", "doctor", "numpy")
     assert elsewhere.returncode == 2
-    assert "is installed and has no entry point in the group 'estimator.plugins', only in: " in elsewhere.stderr
+    assert "is installed, but has no entry point in the group 'estimator.plugins', only in: " in elsewhere.stderr

@@ -59,9 +59,9 @@ def test_its_component_is_found(tmp_path, monkeypatch, kind):
         ("acme_heads", "lower-case words joined by hyphens"),
         ("acme--heads", "lower-case words joined by hyphens"),
         ("class", "lower-case words joined by hyphens"),
-        ("tests", "the folder of the package's tests has it"),
-        ("json", "a package 'json' is installed already"),
-        ("estimator-core", "a package 'estimator_core' is installed already"),
+        ("tests", "the folder of the package's tests has this name"),
+        ("json", "a package 'json' is already installed"),
+        ("estimator-core", "a package 'estimator_core' is already installed"),
     ],
 )
 def test_names_that_cannot_be_used_are_refused(tmp_path, name, message):

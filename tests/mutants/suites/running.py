@@ -125,8 +125,8 @@ MUTANTS = (
         ),
         who_fails_leaves_in_order=("if not self._failed and self._lost is None:", "if self._lost is None:"),
         names_itself=(
-            'f"it has not come to {topic!r} in time")',
-            'f"it has not come to {topic!r} in time") and Lost(self.index, "this process", "late")',
+            'f"it has not arrived at {topic!r} in time")',
+            'f"it has not arrived at {topic!r} in time") and Lost(self.index, "this process", "late")',
         ),
         tells_the_whole_failure=('str(error).split("\\n")[0]', "str(error)"),
         cuts_long_values=("draft.write_text(value)", "draft.write_text(value[:100_000])"),

@@ -54,8 +54,8 @@ def as_raised(faults: Sequence[Exception]) -> list[Exception]:
 
 
 _SWITCH = (
-    "This was found before the first step; nothing has been written. Where it becomes right later, "
-    "ESTIMATOR_OPTION_ESTIMATOR_EXPERIMENT_REHEARSE=false runs without these checks."
+    "This was found before the first step; nothing has been written. If it becomes right later, set "
+    "ESTIMATOR_OPTION_ESTIMATOR_EXPERIMENT_REHEARSE=false to run without these checks."
 )
 
 

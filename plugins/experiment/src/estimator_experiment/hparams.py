@@ -146,7 +146,7 @@ class HParams:
         try:
             decoded: Any = json.loads(values_json)
         except json.JSONDecodeError as error:
-            raise ArgumentError(f"Hyperparameters: no valid JSON ({error}). Given: {values_json!r}") from error
+            raise ArgumentError(f"Hyperparameters: invalid JSON ({error}). Given: {values_json!r}") from error
         if not isinstance(decoded, dict):
             raise ArgumentError(f'Hyperparameters: expected a JSON object such as {{"a": 1}}. Given: {values_json!r}')
         return self.override_from_dict(decoded)  # pyright: ignore[reportUnknownArgumentType]

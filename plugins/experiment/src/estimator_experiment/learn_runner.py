@@ -72,8 +72,8 @@ def run(
     asked = experiment.estimator.config.model_dir  # for a URL, `estimator.model_dir` is the copy on this machine
     if asked != config.model_dir:
         raise ArgumentError(
-            f"The estimator of the experiment writes to {asked!r}, run_config says "
-            f"{config.model_dir!r}. Pass run_config on to the Estimator."
+            f"The estimator of the experiment writes to {asked!r}, but run_config says {config.model_dir!r}. Pass "
+            "run_config to the Estimator."
         )
     return schedule_of(experiment, _default_schedule(config) if schedule is None else schedule)()
 

@@ -119,9 +119,9 @@ def open_program(
     config = program.run_config(model_dir)
     experiment = program.experiment_fn(config, program.hparams(hparams or ""))
     if others := _other_hparams(record or model_dir, experiment.estimator.params):
-        told = ", ".join(f"{name}={trained!r} and not {now!r}" for name, (trained, now) in others.items())
+        told = ", ".join(f"{name}={trained!r}, not {now!r}" for name, (trained, now) in others.items())
         _log.warning(
-            "%s was trained with %s. To take the values of the training, give them with --hparams.",
+            "%s was trained with %s. To use the values of the training, pass them with --hparams.",
             record or model_dir,
             told,
         )
@@ -250,7 +250,7 @@ def _found(file: str, started: Path, record: Path) -> str:
         )
     if not path.is_file():
         raise ArgumentError(
-            f"{record} says that {name!r} was run, and there is no file {str(path)!r}. The run was started in "
+            f"{record} says that {name!r} was run, but there is no file {str(path)!r}. The run was started in "
             f"{started}. Give the file before --model-dir."
         )
     return f"{path}:{function}" if function else str(path)

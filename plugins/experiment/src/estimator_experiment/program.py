@@ -95,8 +95,8 @@ def load_program(file: str, settings: Sequence[str] = ()) -> Program:
             )
         if function:
             raise ArgumentError(
-                f"{file} names a function, and only a Python file has functions. Write {name}; [program] there has a "
-                "key function."
+                f"{file} names a function, but only a Python file has functions. Write {name}; its table [program] has "
+                "the key function."
             )
         read: ProgramFormat = default_plugins().get("program_format", ending)
         return read(path, settings)

@@ -60,7 +60,7 @@ def find_faults(
         The training input: it is empty. Check what input_fn returns in mode 'train'.
     """
     if estimator.config.process_group is not None:
-        left_out("Inputs, modes and exports are not tried before step 1, since there are several processes.")
+        left_out("Inputs, modes and exports are not tried before step 1, because there are several processes.")
         return []
     if "chief" in estimator.config.cluster.cluster:
         eval_specs = ()  # the evaluator is a separate process, and may have its own files
@@ -71,7 +71,7 @@ def find_faults(
     with random_numbers_kept():
         found = Trial(estimator, left_out).find(train_spec, eval_specs, predicts=predicts)
     if (seconds := time.monotonic() - began) > _LONG:
-        _log.info("Inputs, modes and exports were tried in %.0f s. The option `rehearse` switches that off.", seconds)
+        _log.info("Inputs, modes and exports were tried in %.0f s. The option `rehearse` switches this off.", seconds)
     if not found:
         _FOUND_SOUND.setdefault(estimator, []).append(once)
     return found
@@ -222,8 +222,8 @@ class Trial:
         found = reached(given.input_fn)
         if found.one_shot is not None:
             self._left_out(
-                f"{given.place} is not tried: {found.one_shot} would be used up, or waited for. "
-                "An input_fn that makes its own iterator each time is tried."
+                f"{given.place} is not tried: that would use up {found.one_shot}, or wait for it. An input_fn that "
+                "makes a new iterator at each call is tried."
             )
             return None
         beginning = [hook for hook in given.hooks if type(hook).begin is not Hook.begin]

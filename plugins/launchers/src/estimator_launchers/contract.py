@@ -85,7 +85,7 @@ class JobSpec:
         if self.time_limit_secs is not None and not 0 < self.time_limit_secs < math.inf:
             raise ArgumentError(f"time_limit_secs must be positive, given: {self.time_limit_secs}.")
         if not re.fullmatch("[a-z0-9][a-z0-9-]*", self.name):
-            raise ArgumentError(f"name should be of lower-case letters, digits and hyphens, given: {self.name!r}.")
+            raise ArgumentError(f"name should have only lower-case letters, digits and hyphens, given: {self.name!r}.")
 
     @property
     def processes_per_host(self) -> int:
@@ -121,7 +121,7 @@ class JobSpec:
         """
         if self.min_processes is not None:
             raise ArgumentError(
-                f"The launcher {launcher!r} starts as many processes again as before: leave --min-processes out."
+                f"The launcher {launcher!r} always restarts the same number of processes: leave out --min-processes."
             )
 
     def check_options(self, launcher: str, known: Mapping[str, str]) -> None:
@@ -145,7 +145,7 @@ class PlannedFile:
 
     def __post_init__(self) -> None:
         if PurePath(self.name).name != self.name:
-            raise ArgumentError(f"A planned file has a plain name, given: {self.name!r}.")
+            raise ArgumentError(f"A planned file must have a plain name, given: {self.name!r}.")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -28,7 +28,9 @@ def kubectl(*arguments: str, given: str | None = None) -> str:
         LaunchError: kubectl is missing, or fails.
     """
     if shutil.which("kubectl") is None:
-        raise LaunchError("There is no kubectl here. Print the manifests with --dry-run and apply them where it is.")
+        raise LaunchError(
+            "kubectl is not installed here. Print the manifests with --dry-run, and apply them where it is installed."
+        )
     done = subprocess.run(["kubectl", *arguments], input=given, capture_output=True, text=True, check=False)
     if done.returncode != 0:
         raise LaunchError(f"kubectl {arguments[0]} fails: {done.stderr.strip() or done.stdout.strip()}")

@@ -26,13 +26,13 @@ _PATIENCE_SECS = 1800.0
 #: The suffix of the evaluator's Job, after the name of the job.
 _EVALUATOR = "-evaluator"
 OPTIONS: Final[Mapping[str, str]] = {
-    "cards": "the resource of a card, for example nvidia.com/gpu; --devices says how many a process has",
+    "cards": "the resource of a card, for example nvidia.com/gpu; --devices sets the number for each process",
     "cpu": "processors of each process, for example 8",
     "memory": "memory of each process, for example 64Gi",
-    "namespace": "where the objects are made",
-    "network-policy": "no: the manifest has none, for who may not make one (default: yes)",
+    "namespace": "where the objects are created",
+    "network-policy": "no: the manifest has none, if you may not create one (default: yes)",
     "node-selector": "labels of the nodes, a=b,c=d",
-    "service-account": "as which the pods run, for access to buckets",
+    "service-account": "the account of the pods, for access to buckets",
     "tensorboard-image": "the image of TensorBoard; default: that of the job",
     "volume": "a claim of a volume and where the pods find it, CLAIM:/PATH",
 }
@@ -82,7 +82,9 @@ class KubernetesLauncher:
         job.check_options(self.name, OPTIONS)
         job.check_whole(self.name)
         if not job.image:
-            raise ArgumentError("Kubernetes runs images. Give one with --image; the plan's Containerfile shows how.")
+            raise ArgumentError(
+                "Kubernetes needs an image. Name one with --image; the plan's Containerfile builds one."
+            )
         longest = _LONGEST_POD - len(f"-trainers-0-{job.processes - 1}-12345")  # the cluster adds the end
         if not re.fullmatch("[a-z]([a-z0-9-]*[a-z0-9])?", job.name) or len(job.name) > longest:
             raise ArgumentError(
@@ -94,8 +96,8 @@ class KubernetesLauncher:
                 raise ArgumentError(f"The option {option} is {words}, given: {job.options[option]!r}.")
         if job.hosts not in (1, job.processes):
             raise ArgumentError(
-                f"{job.processes} processes on {job.hosts} hosts: a pod is one process. Leave --hosts out, and the "
-                f"scheduler places them, or give {job.processes}, and each gets a machine of its own."
+                f"{job.processes} processes on {job.hosts} hosts: each pod is one process. Leave out --hosts to let "
+                f"the scheduler place them, or set it to {job.processes} to give each its own machine."
             )
         objects = [manifests.headless_service(job), manifests.job_set(job)]
         objects += [manifests.network_policy(job)] if job.options.get("network-policy") != "no" else []
@@ -120,8 +122,8 @@ class KubernetesLauncher:
         if earlier.job_set:
             if not _status(earlier).ended:
                 raise LaunchError(
-                    f"There is a job {job_id} that has not ended. Give another --name, or end it: estimator launch "
-                    f"--on kubernetes --stop {job_id}"
+                    f"The job {job_id} has not ended. Choose another --name, or stop it: estimator launch --on "
+                    f"kubernetes --stop {job_id}"
                 )
             removed = ["jobset", *_named(job_id), "--ignore-not-found", "--cascade=foreground"]
             kubectl("delete", *removed)
@@ -255,7 +257,7 @@ def _yaml(objects: list[dict[str, Any]]) -> str:
     try:
         import yaml
     except ImportError as error:
-        raise LaunchError("Manifests are written with PyYAML: pip install 'estimator-launchers[kubernetes]'") from error
+        raise LaunchError("Writing manifests needs PyYAML: pip install 'estimator-launchers[kubernetes]'") from error
     return yaml.safe_dump_all(objects, sort_keys=False)
 
 

@@ -103,7 +103,7 @@ def follow(launcher: Launcher, job_id: str, job: JobSpec, *, write: Callable[[st
 
 def _waits(launcher: Launcher, job: JobSpec) -> str:
     """Returns the message for the first signal."""
-    waits = f"the processes save and stop; this waits up to {job.grace_secs:g} s for them"
+    waits = f"the processes save and stop; this command waits up to {job.grace_secs:g} s for them"
     return f"{waits}. A second signal kills them at once" if hasattr(launcher, "kill") else waits
 
 
@@ -147,7 +147,7 @@ def _stop(launcher: Launcher, job_id: str, grace_secs: float) -> None:
         try:
             launcher.stop(job_id, grace_secs)
         except LaunchError as error:
-            sys.stderr.write(f"estimator launch: the job is not asked to end yet: {error}\n")
+            sys.stderr.write(f"estimator launch: the job could not be asked to end yet: {error}\n")
             time.sleep(_STOP_AGAIN_SECS)
         else:
             return

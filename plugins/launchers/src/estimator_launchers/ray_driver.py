@@ -66,7 +66,7 @@ def drive(job: JobSpec, *, cluster: Mapping[str, Any], scaling: ScalingConfig, e
         reach(cluster.get("address") or os.environ.get("RAY_ADDRESS", ""), _REACH_SECS)
         ray.init(**cluster, log_to_driver=False, ignore_reinit_error=True)
     except Exception as error:  # the job does not exist: without a state file, its submission reports the error
-        raise SystemExit(f"Ray does not connect this driver: {_in_words(error)}") from error
+        raise SystemExit(f"Ray cannot connect this driver: {_in_words(error)}") from error
     asked = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):  # after `ray.init`, which sets handlers of its own
         signal.signal(number, lambda *_: asked.set())
@@ -75,7 +75,7 @@ def drive(job: JobSpec, *, cluster: Mapping[str, Any], scaling: ScalingConfig, e
     try:
         ask, training, beside = _started(job, folder, scaling, evaluator, errors)
     except Exception as error:  # without a final state it would be retried without end
-        folder.write(JobStatus(phase="failed", why=f"the job cannot be handed to Ray: {_in_words(error)}"))
+        folder.write(JobStatus(phase="failed", why=f"the job cannot be submitted to Ray: {_in_words(error)}"))
         raise
     writer = _Writer(folder, ask)
     try:
@@ -165,7 +165,7 @@ class _Writer:
             self._folder.write(JobStatus(phase="running", restarts=attempts - 1))
         elif not attempts and self._began is not None and time.monotonic() - self._began > _WAITING_SECS:
             self._began = None
-            self._folder.say("waiting for Ray to place the processes; `ray status` shows what the cluster has left")
+            self._folder.say("waiting for Ray to place the processes; `ray status` shows the free resources")
 
 
 def _fitted(trainer: DataParallelTrainer, errors: list[Exception]) -> None:

@@ -58,12 +58,12 @@ def reached(group: Processes | None, environ: Mapping[str, str], seconds: float)
             missing = _wait(server, group.count, deadline)
     except OSError as error:
         if error.errno == errno.EADDRINUSE and _come(address, 0, 0.0) == "yes":
-            return "yes: somebody listens there already, and nobody else was waited for"
+            return "yes: a program already listens there, so other processes were not awaited"
         return f"no: process 0 cannot listen at {address}: {error}"
     if missing:
         who = ", ".join(map(str, missing))
-        return f"no: of {group.count} processes {who} did not come to {address} within {seconds:g} s"
-    return f"yes: all {group.count} processes have come to {address}"
+        return f"no: of {group.count} processes {who} did not reach {address} within {seconds:g} s"
+    return f"yes: all {group.count} processes have reached {address}"
 
 
 def _come(address: str, index: int, deadline: float) -> str:

@@ -23,11 +23,11 @@ from estimator_launchers.slurm_notes import told
 
 #: The options of a job that are passed to sbatch, with their descriptions.
 OPTIONS: Final[Mapping[str, str]] = {
-    "account": "who pays",
+    "account": "the account to charge",
     "array": "independent runs, for example 0-7: each gets SLURM_ARRAY_TASK_ID",
     "constraint": "features of the nodes",
     "cpus-per-task": "processors of each process",
-    "exclude": "nodes not to use",
+    "exclude": "nodes to exclude",
     "gpus-per-node": "cards of each node, which its processes share",
     "gres": "for example gpu:8",
     "mem": "memory of each node",
@@ -108,7 +108,7 @@ class SlurmLauncher:
         if any(_just_requeued(folder) for folder in folders):
             return JobStatus(phase="pending", restarts=restarts)
         if not folders and not states:
-            raise LaunchError(f"Slurm knows no job {job_id!r}, and {self._folder} has nothing of one.")
+            raise LaunchError(f"Slurm has no job {job_id!r}, and {self._folder} has no files of it.")
         outcomes = [self._number(folder.name, "outcome", missing=75) for folder in folders] or [75]
         worst = next((code for code in outcomes if code not in (0, 75)), max(outcomes))
         if worst == 0:
@@ -157,7 +157,7 @@ class SlurmLauncher:
     def _ask_states(self, job_id: str) -> list[str]:
         command = ["squeue", "--noheader", "--states=all", f"--jobs={job_id}", "--format=%T"]
         if shutil.which(command[0]) is None:
-            raise LaunchError("There is no squeue here. Run this on a login node of Slurm.")
+            raise LaunchError("squeue is not installed here. Run this on a login node of Slurm.")
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode != 0 and "Invalid job id" not in done.stderr:
             if job_id not in self._known and not self._folders(job_id):
@@ -208,7 +208,7 @@ def _script(job: JobSpec, folder: Path) -> str:
 
 def _slurm(*command: str, given: str | None = None, check: bool = True) -> str:
     if shutil.which(command[0]) is None:
-        raise LaunchError(f"There is no {command[0]} here. Run this on a login node of Slurm.")
+        raise LaunchError(f"{command[0]} is not installed here. Run this on a login node of Slurm.")
     done = subprocess.run(command, input=given, capture_output=True, text=True, check=False)
     away = any(sign in done.stderr for sign in _AWAY)
     if done.returncode != 0 and (check or away):

@@ -62,7 +62,7 @@ def _losses(folder: Path, attempt: int, count: int) -> Iterator[tuple[str, str]]
         place = int(path.name.partition(".")[2])
         if place not in ended:
             named = _named(folder, attempt, place, count)
-            yield f"lost {attempt} {place}", f"{named} is lost: it has left no word of its end"
+            yield f"lost {attempt} {place}", f"{named} is lost: it has left no record of its end"
 
 
 def _ends(folder: Path, attempt: int) -> list[_End]:

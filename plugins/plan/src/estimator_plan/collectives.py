@@ -174,7 +174,7 @@ def _all(module: Module, device_count: int) -> Iterator[tuple[Instruction, str, 
                 kind = _kind(instruction)
                 if kind is None:
                     if sent := _between_slices(instruction):
-                        module.notes.setdefault(f"what hosts send between slices as {sent} is not counted")
+                        module.notes.setdefault(f"the data that hosts send between slices as {sent} is not counted")
                     continue
                 # An asynchronous collective of a TPU is spread over several fusions, as links of one chain. Collectives
                 # that a program contains itself (`shard_map`) may share one channel.

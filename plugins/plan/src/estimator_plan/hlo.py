@@ -133,7 +133,7 @@ class Module:
             found = next((limit for limit in limits if limit is not None), None)
             if found is not None:
                 return found
-        self.notes.setdefault("a loop whose number of rounds the compiler does not tell is counted once")
+        self.notes.setdefault("a loop with a number of rounds that the compiler does not report is counted once")
         return 1
 
 

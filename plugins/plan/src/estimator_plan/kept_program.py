@@ -104,12 +104,13 @@ def keep_program(
     )
     if isinstance(found.backend, CompilesWithFlags) and found.backend.compiler_options():
         raise ArgumentError(
-            f"A program for {found.topology.name} is not kept: cards choose their kernels by trying them, and what is "
-            "compiled without a card has not tried any. The first run compiles, and its `compile_cache` keeps that."
+            f"A program for {found.topology.name} is not kept: cards choose their kernels by trying them, and a "
+            "program compiled without a card has tried none. The first run compiles the program, and its "
+            "`compile_cache` keeps it."
         )
     if config.steps_per_dispatch != 1 or config.debug:
         raise ArgumentError(
-            "A program is kept for single steps alone: leave out steps_per_dispatch and debug of the RunConfig."
+            "A program is kept only for single steps: leave out steps_per_dispatch and debug of the RunConfig."
         )
     try:
         devices = found.backend.topology_devices(found.topology)
@@ -117,14 +118,14 @@ def keep_program(
         raise BackendUnavailableError(f"No program is kept: {error}") from error
     step = trace_step(estimator.model_fn, config, batch, devices, batch_size=batch_size)
     if step.placement.mesh.size == 1:
-        raise ArgumentError("A program is kept for several devices alone: one device gets another form of the state.")
+        raise ArgumentError("A program is kept only for several devices: one device has another form of state.")
     with tempfile.TemporaryDirectory(prefix="estimator-plan-") as own:
         compiled = compile_step(step, cache=Path(own))
         files = sorted(Path(own).glob("*-cache"))
         if compiled.program is None:
             raise ArgumentError(f"The step does not fit on {found.topology.name}, so there is no program to keep.")
         if len(files) != 1:
-            raise ArgumentError("jax keeps no program that calls the host, as `jax.debug.print` does.")
+            raise ArgumentError("jax cannot keep a program that calls the host, as `jax.debug.print` does.")
         kept = KeptProgram(
             file=files[0].name,
             topology=found.topology.name,

@@ -157,7 +157,7 @@ def advice(memory: Memory, step: TracedStep, *, precision: str, remat: str) -> t
         found.append(
             (
                 spared,
-                f"Split the state over the devices, which spares {gib(spared)} on each: --fully-sharded, or "
+                f"Split the state over the devices, which saves {gib(spared)} on each: --fully-sharded, or "
                 'partition_rules=[(".*", ec.FullySharded())].',
             )
         )
@@ -169,7 +169,7 @@ def advice(memory: Memory, step: TracedStep, *, precision: str, remat: str) -> t
             found.append(
                 (
                     rest // 2,
-                    f"Take smaller batches (--batch-size {smaller}), or split each into micro-batches: "
+                    f"Use smaller batches (--batch-size {smaller}), or split each into micro-batches: "
                     "accumulate_steps=2.",
                 )
             )
@@ -182,10 +182,10 @@ def advice(memory: Memory, step: TracedStep, *, precision: str, remat: str) -> t
     if memory.whole_state > devices * memory.limit:
         lines.insert(
             0,
-            f"The state alone, {gib(memory.whole_state)}, is more than the {devices} devices hold together: take at "
+            f"The state alone, {gib(memory.whole_state)}, is more than the {devices} devices hold together: use at "
             f"least {math.ceil(memory.whole_state / memory.limit)} devices.",
         )
-    return tuple(lines) or ("Take more devices, or devices with more memory.",)
+    return tuple(lines) or ("Use more devices, or devices with more memory.",)
 
 
 def gib(size: float) -> str:

@@ -59,7 +59,7 @@ def pipelined(
     if layers % stages:
         raise ArgumentError(
             f"pipelined: {layers} layers cannot be shared equally by the {stages} devices along the axis {axis!r} of "
-            "the mesh. Take a number of stages that divides the layers."
+            "the mesh. Use a number of stages that divides the layers."
         )
 
     def in_turn(x: Any, weights: Any) -> Any:

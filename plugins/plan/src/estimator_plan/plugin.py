@@ -42,7 +42,7 @@ def estimator_run_start(run: Run) -> None:
     try:
         kept = kept_programs(Path(cache).expanduser())
     except ArgumentError as error:
-        _log.warning("%s The run compiles what jax does not find there.", error)
+        _log.warning("%s The run compiles the programs that jax does not find there.", error)
         return
     _watches[id(run.config)] = Watch(run, kept)
 

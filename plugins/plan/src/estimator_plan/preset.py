@@ -160,7 +160,7 @@ def check_place(file: str | Path) -> None:
     """
     path = Path(file)
     if not path.absolute().parent.is_dir():
-        raise ArgumentError(f"{path} cannot be written: there is no directory {path.parent}. Make it first.")
+        raise ArgumentError(f"{path} cannot be written: there is no directory {path.parent}. Create it first.")
     if not path.exists():
         return
     try:

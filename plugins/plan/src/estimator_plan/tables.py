@@ -94,7 +94,7 @@ def _verdict(memory: Memory) -> str:
     if memory.shortfall:
         return f"DOES NOT FIT: {gib(memory.shortfall)} are missing on each device."
     if memory.fits is None:
-        return "It may fit: what is known takes less than there is."
+        return "It may fit: the known parts take less than the available memory."
     if memory.at_most is not None:
         return f"It fits by an upper bound, with at least {gib(memory.limit - memory.at_most)} to spare on each device."
     return f"It fits, with {gib(memory.limit - memory.needed)} to spare on each device."

@@ -18,8 +18,8 @@ from estimator_plan.training_plan import versions
 _log = logging.getLogger("estimator_plan")
 _STEP, _COMPILED, _HIT = "jit(_step)", "/jax/core/compile/backend_compile_duration", "/jax/compilation_cache/cache_hits"
 _OTHER = (
-    "the program differs from the one of the plan. Model, hyperparameters, dtypes of a batch, rules, flags (XLA_FLAGS, "
-    "LIBTPU_INIT_ARGS) and outputs that hooks fetch belong to it."
+    "the program differs from that of the plan. It depends on the model, hyperparameters, dtypes of a batch, rules, "
+    "flags (XLA_FLAGS, LIBTPU_INIT_ARGS) and outputs that hooks fetch."
 )
 
 

@@ -150,7 +150,9 @@ def plan_training(
         devices, compiles = stand_ins(topology), False
         notes.append(f"Nothing was compiled: {error} Temporaries, traffic and collectives are not known.")
     if len(devices) != topology.device_count:
-        raise ArgumentError(f"{topology.name} has {len(devices)} devices, its backend says {topology.device_count}.")
+        raise ArgumentError(
+            f"{topology.name} has {len(devices)} devices, but its backend says {topology.device_count}."
+        )
 
     def traced_for(devices: Sequence[Any]) -> TracedStep:
         return trace_step(estimator.model_fn, config, batch, devices, batch_size=batch_size)
@@ -161,8 +163,8 @@ def plan_training(
         if host_rows(on_processors) is not None:
             step, compiles = on_processors, False
             notes.append(
-                f"Nothing was compiled: the compiler for {topology.name} knows no memory of the host here, and a table "
-                "is there. Temporaries, traffic and collectives are not known."
+                f"Nothing was compiled: the compiler for {topology.name} does not support host memory here, and a "
+                "table is in host memory. Temporaries, traffic and collectives are not known."
             )
     bound = None
     backend: object = found.backend

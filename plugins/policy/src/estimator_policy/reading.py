@@ -113,7 +113,7 @@ def _truth(file: str, name: str, value: object) -> bool:
 def _names(file: str, name: str, value: object) -> tuple[str, ...]:
     items = cast("list[object]", value) if isinstance(value, list) else [None]
     if not all(isinstance(item, str) and item for item in items):
-        raise PluginError(f"the policy {file}: {name} is {value!r}; it must be a list of names of distributions")
+        raise PluginError(f"the policy {file}: {name} is {value!r}; it must be a list of distribution names")
     return tuple(cast("list[str]", items))
 
 

@@ -13,7 +13,7 @@ _SECTIONS = (
     ("training", "TrainingSection", "The curves of the training."),
     ("goodput", "GoodputSection", "Where the time of the training went."),
     ("checkpoints", "CheckpointSection", "Each metric from checkpoint to checkpoint."),
-    ("slices", "SliceSection", "Slices of the newest checkpoint, the worst first, and as they changed."),
+    ("slices", "SliceSection", "Slices of the newest checkpoint, the worst first, and their changes."),
     ("curves", "CurveSection", "ROC, precision and recall, calibration and confusion."),
     ("kept", "KeptSection", "Checkpoints and exports on disk."),
 )

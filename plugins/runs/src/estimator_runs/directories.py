@@ -20,8 +20,8 @@ def checked_directory(folder: str | os.PathLike[str]) -> Path:
     """
     if is_url(os.fspath(folder)):
         raise ArgumentError(
-            f"{os.fspath(folder)} is a URL, and locks need a directory: of this machine, or one that machines share. "
-            "Give that (--dir)."
+            f"{os.fspath(folder)} is a URL, but locks need a directory of this machine, or one that machines share. "
+            "Give such a directory (--dir)."
         )
     return Path(folder)
 
@@ -40,4 +40,4 @@ def check_owner(folder: Path, note: str) -> None:
         place = folder / name
         if name != note and place.exists():
             stray = f" If it holds {_NOTES[note]}, delete {place}." if (folder / note).exists() else ""
-            raise ArgumentError(f"{folder} holds {kind}, says {place}. Give another directory (--dir).{stray}")
+            raise ArgumentError(f"{folder} holds {kind}, according to {place}. Give another directory (--dir).{stray}")

@@ -22,10 +22,10 @@ _FORMATS = (
 _COMMANDS = (
     ("budget", "Find the learning rate, the batch size and the amount of data before a long training."),
     ("config", "Show, check and run configuration files of experiments."),
-    ("crossval", "Train and judge an experiment fold by fold, as a configuration file says."),
+    ("crossval", "Train and evaluate an experiment fold by fold, as a configuration file says."),
     ("population", "Train several seeds or learning rates of an experiment together on one device."),
-    ("reproduce", "Run a run again, in an environment like its own, and compare the weights bit for bit."),
-    ("runs", "List, compare, plot, tag and remove runs, from what they left."),
+    ("reproduce", "Repeat a run in an environment like its own, and compare the weights bit for bit."),
+    ("runs", "List, compare, plot, tag and remove runs."),
     ("sweep", "Search hyperparameters as a configuration file says, with Optuna."),
 )
 

@@ -85,7 +85,7 @@ class Interruption:
             PreemptedError: there was a signal.
         """
         if self.reason is not None:
-            raise PreemptedError(f"This was interrupted ({self.reason}). Start again to continue.")
+            raise PreemptedError(f"The command was interrupted ({self.reason}). Start again to continue.")
 
     def _handle(self, number: int, frame: object) -> None:
         if self.reason is None:

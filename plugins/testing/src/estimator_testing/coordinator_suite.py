@@ -95,7 +95,7 @@ class CoordinatorSuite(Suite):
         first, left = self._play("leaving", 2, tmp_path)
         assert left.status == 0, left.output
         assert first.seen is not None, first.output
-        assert first.seen["before"] is False, "it was taken for lost when it had ended in order"
+        assert first.seen["before"] is False, "it was reported as lost, but it had ended normally"
         self._names(first, 1, 15.0)
 
     def test_who_has_ended_is_not_the_one_who_was_killed(self, tmp_path: Path) -> None:

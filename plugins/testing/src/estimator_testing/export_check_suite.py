@@ -85,5 +85,5 @@ class ExportCheckSuite(Suite):
 
     def _differs(self, expected: np.ndarray[Any, Any], found: np.ndarray[Any, Any]) -> None:
         text = self.make().difference(expected, found)
-        assert isinstance(text, str), f"it takes {found.tolist()} for {expected.tolist()}"
-        assert text.strip(), "it finds a difference and does not say which"
+        assert isinstance(text, str), f"it accepts {found.tolist()} instead of {expected.tolist()}"
+        assert text.strip(), "it finds a difference, but does not say which"

@@ -89,9 +89,9 @@ class ExportFormatSuite(Suite):
         foreign = tmp_path / "foreign"
         foreign.mkdir()
         for other in (foreign, tmp_path / "missing"):
-            assert self.make().recognizes(other) is False, f"it takes {other.name} for an export of its own"
+            assert self.make().recognizes(other) is False, f"it recognises {other.name}"
         (foreign / "readme.txt").write_text("nothing to see")
-        assert self.make().recognizes(foreign) is False, "it takes any directory with a file for an export of its own"
+        assert self.make().recognizes(foreign) is False, "it recognises any directory with a file"
 
     def test_keeps_the_signatures(self, tmp_path: Path) -> None:
         """Names, inputs and outputs of the signatures are restored."""
@@ -147,8 +147,8 @@ class ExportFormatSuite(Suite):
         assert found, "the asset vocabulary/words.txt is not in the export"
         assert found[0].read_text() == "one\ntwo\n"
         manifest = json.dumps(self.make().load(directory).manifest, default=str)
-        assert '"acme"' in manifest, "the manifest does not have the provenance"
-        assert re.search(r"\b7\b", manifest), "the manifest does not have the global step"
+        assert '"acme"' in manifest, "the manifest lacks the provenance"
+        assert re.search(r"\b7\b", manifest), "the manifest lacks the global step"
 
     def test_loads_in_another_process_and_place(self, tmp_path: Path) -> None:
         """An export that was moved returns the same outputs in a process that does not know the model."""

@@ -110,9 +110,9 @@ class ExporterSuite(Suite):
             before = len(estimator.exports)
             path = self._call(exporter, estimator, result, final)
             if len(estimator.exports) == before:
-                assert path is None, f"it returned {path!r}, and wrote nothing"
+                assert path is None, f"it returned {path!r}, but wrote nothing"
             else:
-                assert estimator.made_as(path) == before, f"it returned {path!r}, where the export just written is not"
+                assert estimator.made_as(path) == before, f"it returned {path!r}, but the new export is not there"
                 assert path is not None
                 assert Path(path).is_relative_to(self._path(tmp_path)), f"it wrote elsewhere: {path}"
 

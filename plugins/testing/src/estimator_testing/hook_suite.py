@@ -139,7 +139,7 @@ class HookSuite(Suite):
         state = self._state(hook)
         before = copy.deepcopy(dict(state))
         self._drive(hook, steps=5, run=FakeRun(step=run.step))
-        assert_same_state(state, before, "the state given at step 5 changed with the steps after it")
+        assert_same_state(state, before, "the state returned at step 5 changed in later steps")
 
     def test_state_comes_back(self) -> None:
         """After `restore(state)`, a fresh hook returns that state again."""
@@ -148,7 +148,7 @@ class HookSuite(Suite):
         state = _through_json(self._state(hook))
         fresh = self.make()
         self._drive(fresh, steps=0, run=FakeRun(step=5), resume=[state])
-        assert_same_state(self._state(fresh), state, "a hook that was given a state back has another one")
+        assert_same_state(self._state(fresh), state, "a hook that restored a state has another one")
 
     def test_resume_is_seamless(self) -> None:
         """A run that is interrupted and resumed leaves the same state as an uninterrupted one."""
@@ -191,8 +191,8 @@ class HookSuite(Suite):
         expected, state = self._run_fresh()
         for _ in range(2):
             run, again = self._run_fresh()
-            self._same_effects(run, expected, "in another run of the same course")
-            self._same(again, state, "in another run of the same course")
+            self._same_effects(run, expected, "in an identical run")
+            self._same(again, state, "in an identical run")
 
     def test_another_hash_seed(self, request: pytest.FixtureRequest) -> None:
         """With another seed of string hashes, as in the next process, it writes the same points and ends in the same

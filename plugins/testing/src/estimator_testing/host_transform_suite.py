@@ -53,7 +53,9 @@ class HostTransformSuite(Suite):
         assert isinstance(transform.version, int)
         assert transform.version >= 1
         of_class = getattr(type(transform), "version", None)
-        assert of_class == transform.version, f"the version of the class is {of_class!r}; it is read before one is made"
+        assert of_class == transform.version, (
+            f"the version of the class is {of_class!r}; it is read before an object exists"
+        )
 
     def test_config_is_json(self) -> None:
         """Its configuration is JSON, and its files exist."""
@@ -97,7 +99,7 @@ class HostTransformSuite(Suite):
         other = np.array([f"row {row}" for row in range(len(next(iter(batch.values()))))])
         result = self._apply(self.make(), {**batch, _OTHER: other})
         if self.keeps_others:
-            assert _OTHER in result, f"it leaves out a feature that it was not told to read: {sorted(result)}"
+            assert _OTHER in result, f"it leaves out a feature that it does not read: {sorted(result)}"
             np.testing.assert_array_equal(result[_OTHER], other)
 
     def test_results_stay_as_they_were(self) -> None:
@@ -115,7 +117,7 @@ class HostTransformSuite(Suite):
         for row in range(len(next(iter(batch.values())))):
             alone = self._apply(transform, {name: array[row : row + 1] for name, array in batch.items()})
             expected = {name: array[row : row + 1] for name, array in whole.items()}
-            assert_same_arrays(alone, expected, f"example {row} alone has another row than in the batch:")
+            assert_same_arrays(alone, expected, f"example {row} alone has a different row than in the batch:")
 
     def test_is_deterministic(self) -> None:
         """It returns the same for the same batch: when repeated, from another object, and in another thread."""

@@ -125,7 +125,7 @@ class InputSuite(Suite):
             assert parts[0] == parts[1] == everything, "shards is False, yet the input divides itself"
             return
         assert all(parts), "one of two processes gets nothing"
-        assert parts[0] + parts[1] == everything, "two processes do not get every example once between them"
+        assert parts[0] + parts[1] == everything, "two processes together do not get every example once"
 
     def test_the_second_epoch(self) -> None:
         """Two epochs yield each example of one epoch twice, and the second can be resumed anywhere."""

@@ -96,7 +96,7 @@ def check_import_changes_nothing(examined: Examined) -> Iterator[str]:
 def check_order_is_fixed(examined: Examined) -> Iterator[str]:
     """Its declarations have the same order in every process."""
     if len({tuple(report.declared) for report in examined.reports}) > 1:
-        yield "the order of its declarations differs between processes; sort what comes out of a set"
+        yield "the order of its declarations differs between processes; sort the elements of sets"
 
 
 def check_targets_exist(examined: Examined) -> Iterator[str]:
@@ -179,7 +179,7 @@ def check_signatures(examined: Examined) -> Iterator[str]:
                 yield f"{name} has a default for {parameter.name}, which is never used"
             elif not _annotated_alike(parameter, specification[parameter.name]):
                 expected = specification[parameter.name].annotation
-                yield f"{name} annotates {parameter.name} as {parameter.annotation}; it gets {expected}"
+                yield f"{name} annotates {parameter.name} as {parameter.annotation}; it receives {expected}"
 
 
 def check_run_hooks(examined: Examined) -> Iterator[str]:
@@ -218,7 +218,7 @@ def check_network_is_declared(examined: Examined) -> Iterator[str]:
                 plugins.run_hooks(FakeRun(mode=mode))
                 _observe_all(plugins, FakeRun(mode=mode))
     if asked:
-        yield f'{asked[0]} and does not declare it: add "network" to what estimator_capabilities() returns'
+        yield f'{asked[0]}, but does not declare it: add "network" to what estimator_capabilities() returns'
 
 
 def check_requires_the_core(examined: Examined) -> Iterator[str]:
@@ -278,7 +278,7 @@ def _why_absent(name: str, installed: list[str]) -> str:
         return f"no plugin {name!r} is installed; installed are {', '.join(installed)}"
     groups = sorted({entry.group for entry in found.entry_points})
     return (
-        f"{name} {found.version} is installed and has no entry point in the group {_GROUP!r}, only in: "
+        f"{name} {found.version} is installed, but has no entry point in the group {_GROUP!r}, only in: "
         f"{', '.join(groups) or 'none'}. Its pyproject.toml needs [project.entry-points.{_GROUP!r}], and it must be "
         "installed again."
     )
@@ -300,7 +300,7 @@ def _probed(module: str) -> tuple[ProbeReport, ...]:
 def _record(name: str) -> PluginRecord:
     records = Plugins(strict=False).records()
     found = _first_named(name, records, lambda one: one.owner, lambda one: one.name)
-    assert found is not None, f"{name} is installed and is not listed"
+    assert found is not None, f"{name} is installed, but is not listed"
     return found
 
 

@@ -208,7 +208,7 @@ class StorageSuite(Suite):
                 assert data == storage_writers.content(int(number)), f"{entry.key} is torn: {len(data)} bytes"
             else:
                 whole = len(data) == storage_writers.STREAMED and data == data[:10] * (len(data) // 10)
-                assert kind == "streams", f"{entry.key} is listed, which nobody wrote"
+                assert kind == "streams", f"{entry.key} is listed, but nobody wrote it"
                 assert whole, f"{entry.key} is torn: {len(data)} bytes"
 
     def test_lists_see_what_has_just_happened(self, storage: Storage) -> None:

@@ -77,8 +77,8 @@ def _try(experiment: Any) -> int:
     )
     if not overfits:
         print(
-            "A model that cannot learn one batch by heart has a wrong loss, labels that do not belong to their "
-            "features, or a learning rate that does not fit."
+            "A model that cannot memorise one batch has a wrong loss, labels that do not belong to their features, or "
+            "an unsuitable learning rate."
         )
     return 0 if overfits else 1
 

@@ -56,7 +56,7 @@ def run(args: argparse.Namespace) -> int:
     )
     experiment = opened.experiment
     estimator = experiment.estimator
-    cure = "Copy the run, and give the copy as --model-dir."
+    cure = "Copy the run, and pass the copy as --model-dir."
     check_writable("Results go to", estimator.eval_dir(args.name), cure=cure)
     results: list[Mapping[str, Any]] = []
     known: set[str] = set()
@@ -84,7 +84,7 @@ def run(args: argparse.Namespace) -> int:
         written = Path(estimator.eval_dir(args.name)).relative_to(estimator.model_dir) / "metrics.jsonl"
         print(f"written to {os.path.join(str(estimator.config.model_dir), written)}")
     if known and (unknown := sorted(set(args.metrics or ()) - known)):  # all is evaluated, written and shown before
-        raise ArgumentError(f"--metrics: there are no {unknown}. There are {sorted(known)}.")
+        raise ArgumentError(f"--metrics: unknown metrics {unknown}. Known metrics: {sorted(known)}.")
     return 0
 
 
@@ -105,7 +105,7 @@ def _slices(rows: Sequence[Mapping[str, Any]], metrics: Sequence[str] | None) ->
     numbers = [name for name, value in rows[0]["metrics"].items() if isinstance(value, float)]
     chosen = list(metrics or numbers[:_COLUMNS])
     if unknown := sorted(set(chosen) - set(numbers)):
-        raise ArgumentError(f"--metrics: there are no {unknown} by slice. There are {numbers}.")
+        raise ArgumentError(f"--metrics: unknown slice metrics {unknown}. Known slice metrics: {numbers}.")
     lines = [
         (name, str(row["examples"]), *(_with_interval(row, metric) for metric in chosen))
         for name, row in zip(_names([row["slice"] for row in rows]), rows, strict=True)

@@ -55,7 +55,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="NAME",
-        help="adds a hook of an installed plugin to the training run; with arguments: NAME(a=1, b=word)",
+        help="add a hook of an installed plugin to the training run; with arguments: NAME(a=1, b=word)",
     )
     parser.add_argument(
         "--exporter",
@@ -63,7 +63,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="NAME",
-        help="adds an exporter of an installed plugin; with arguments: NAME(a=1, b=word)",
+        help="add an exporter of an installed plugin; with arguments: NAME(a=1, b=word)",
     )
     parser.add_argument(
         "--predictions", type=int, default=5, metavar="N", help="predictions to show at the end (default: 5)"
@@ -98,7 +98,7 @@ def run(args: argparse.Namespace) -> int:
     if args.dry_run and (args.arguments or is_script(args.file)):
         return try_script(args.file, args.arguments)
     if args.arguments:
-        raise ArgumentError("--arguments is for --dry-run: the command line of a program with a main of its own.")
+        raise ArgumentError("--arguments needs --dry-run: it is the command line of a program with its own main.")
     program = load_program(args.file, args.settings)
     hparams = program.hparams(args.hparams)
     if args.model_dir is not None and any(text.startswith("run_config.model_dir=") for text in args.settings):

@@ -50,9 +50,9 @@ def _predictions(experiment: Any, count: int) -> str:
         from estimator_experiment.faults import line_of
 
         told = f"{type(error).__name__}: {error}".partition("\n")[0].rstrip(".") + line_of(error)
-        return f"No predictions are shown, since predict fails: {told}. Add --predictions 0 to ask for none."
+        return f"No predictions are shown, because predict fails: {told}. Add --predictions 0 to skip them."
     if not rows:  # for example, the evaluation has used up an iterator
-        return "No predictions are shown: the evaluation input yields no examples any more."
+        return "No predictions are shown: the evaluation input yields no more examples."
     lines = [(str(index), *map(number, _values(row))) for index, row in enumerate(rows)]
     return f"Predictions of the first evaluation examples\n{fitted(lines, ('', *_names(rows[0])))}"
 

@@ -89,7 +89,7 @@ def try_script(file: str, arguments: str) -> int:
     if isinstance(ending, Exception):
         line = _line(ending, file)
         if isinstance(ending, _NEEDS_RESULTS):
-            print(f"What follows {line} is not tried, since it needs results: {type(ending).__name__}: {ending}")
+            print(f"The program after {line} is not tried, because it needs results: {type(ending).__name__}: {ending}")
         else:
             calls.faults.add(fault(f"The program, in {line}", ending))
     for at, found in enumerate(calls.faults.found, 1):

@@ -24,6 +24,6 @@ def check_writable(what: str, folder: str, *, cure: str) -> None:
         return
     place = next((each for each in (Path(folder), *Path(folder).parents) if each.exists()), Path())
     if not place.is_dir():
-        raise ArgumentError(f"{what} {folder}, and {place} is a file. {cure}")
+        raise ArgumentError(f"{what} {folder}, but {place} is a file. {cure}")
     if not os.access(place, os.W_OK):
-        raise ArgumentError(f"{what} {folder}, and {place} cannot be written. {cure}")
+        raise ArgumentError(f"{what} {folder}, but {place} cannot be written. {cure}")

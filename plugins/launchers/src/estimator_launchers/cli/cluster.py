@@ -19,7 +19,7 @@ _NAMES = ("TF_CONFIG", "WORLD_SIZE", "RANK", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Adds the arguments of `estimator cluster`."""
-    parser.add_argument("--reach", action="store_true", help="in all processes: see whether they reach process 0")
+    parser.add_argument("--reach", action="store_true", help="in all processes: check whether they reach process 0")
     parser.add_argument("--reach-secs", type=float, default=10.0, metavar="S", help="how long they wait (default: 10)")
     parser.add_argument("--devices", action="store_true", help="list the devices of this machine; imports jax")
     parser.add_argument("--json", action="store_true", help="print JSON")
@@ -37,7 +37,7 @@ def run(args: argparse.Namespace) -> int:
         "process": 0 if group is None else group.index,
         "processes": 1 if group is None else group.count,
         "chief": config.is_chief,
-        "source": "nothing names others" if group is None else group.source,
+        "source": "no source names other processes" if group is None else group.source,
         "coordinator": "" if group is None else group.coordinator or f"found by jax ({group.method})",
         "cards": _cards(None if group is None else group.local_device_ids),
         "host": socket.gethostname(),
@@ -57,8 +57,8 @@ def _tells(name: str) -> bool:
 
 def _cards(given: tuple[int, ...] | None) -> str:
     if given is None:
-        return os.environ.get("JAX_LOCAL_DEVICE_IDS") or "as jax finds them"
-    return ", ".join(map(str, given)) if given else "all of this machine that it sees"
+        return os.environ.get("JAX_LOCAL_DEVICE_IDS") or "those that jax finds"
+    return ", ".join(map(str, given)) if given else "all that it sees on this machine"
 
 
 def _devices() -> list[str]:

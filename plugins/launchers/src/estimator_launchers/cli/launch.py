@@ -33,7 +33,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--max-restarts", type=int, default=0, metavar="N", help="how often to start again (default: 0)"
     )
-    parser.add_argument("--min-processes", type=int, metavar="N", help="how few may continue without lost ones")
+    parser.add_argument("--min-processes", type=int, metavar="N", help="least number that may continue after a loss")
     parser.add_argument(
         "--grace-secs", type=float, default=60.0, metavar="S", help="seconds to save and end (default: 60)"
     )
@@ -49,7 +49,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     actions = parser.add_mutually_exclusive_group()
     actions.add_argument("--status", metavar="ID", help="print the state of a job")
     actions.add_argument("--stop", metavar="ID", help="ask a job to save and end")
-    actions.add_argument("--logs", metavar="ID", help="show what a process of a job writes; --process says which")
+    actions.add_argument("--logs", metavar="ID", help="show the output of a process of a job; see --process")
     parser.add_argument("--process", type=int, default=0, metavar="I", help="the process for --logs (default: 0)")
     parser.add_argument("program", nargs=argparse.REMAINDER, metavar="-- COMMAND", help="what each process runs")
 
@@ -70,7 +70,7 @@ def run(args: argparse.Namespace) -> int:
     if not program:
         raise ArgumentError("give the command to run after --, for example -- python train.py")
     if args.processes is None:
-        raise ArgumentError("say how many processes train together, for example --processes 2")
+        raise ArgumentError("give the number of processes that train together, for example --processes 2")
     job = JobSpec(
         command=tuple(program),
         processes=args.processes,

@@ -50,7 +50,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--meshes",
         type=int,
         metavar="N",
-        help="with --search: so many meshes besides the presets are compiled, the most likely ones (default: 4)",
+        help="with --search: number of meshes to compile besides the presets, the most likely ones (default: 4)",
     )
     parser.add_argument(
         "--dollars", type=float, metavar="PER_DEVICE_HOUR", help="with --search: the price of one device for an hour"
@@ -87,7 +87,7 @@ def run(args: argparse.Namespace) -> int:
     from estimator_plan.preset import check_place
 
     if not args.search and any(each is not None for each in (args.save, args.dollars, args.batch_sizes, args.meshes)):
-        raise ArgumentError("--save, --dollars, --batch-sizes and --meshes belong to --search.")
+        raise ArgumentError("--save, --dollars, --batch-sizes and --meshes need --search.")
     if args.batch_sizes is not None and args.batch_size is not None:
         raise ArgumentError("--batch-size and --batch-sizes exclude each other.")
     if args.search and (args.mesh is not None or args.fully_sharded):

@@ -31,8 +31,8 @@ class SliceSection:
         names = [name for name, value in rows[0]["metrics"].items() if isinstance(value, float)]
         chosen = [name for name in names if not name.startswith(_OF_DATA)][:_MOST_METRICS]
         told = (
-            '<p class="quiet">The worst slice first. Red: the whole interval is on the bad side of the value of all '
-            "examples. Of many slices some look bad by chance.</p>"
+            '<p class="quiet">The worst slice is first. Red: the whole interval is on the bad side of the value of all '
+            "examples. Among many slices, some look bad by chance.</p>"
         )
         return told + "".join(self._metric(name, rows, source) for name in chosen)
 

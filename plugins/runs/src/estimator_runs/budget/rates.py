@@ -109,7 +109,7 @@ def with_rate(state: Any, name: str, rate: float) -> Any:
     state = state._replace(opt_state=jax.tree_util.tree_map_with_path(changed, state.opt_state))
     if name not in found:
         raise ArgumentError(
-            f"The optimizer has no {name!r} in its state, it has {sorted(set(found))}. Write "
+            f"The optimizer has no {name!r} in its state. It has {sorted(set(found))}. Write "
             f"optax.inject_hyperparams(optax.adam)({name}=...)."
         )
     return state

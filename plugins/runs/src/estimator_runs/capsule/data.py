@@ -103,7 +103,7 @@ def changed_place(before: Mapping[str, Any], now: Mapping[str, Any]) -> str:
     for place, (old, new) in enumerate(zip(before.get("pieces", ()), now.get("pieces", ()), strict=False)):
         if old != new:
             return f"bytes {place * step} to {min((place + 1) * step, before['size'])}"
-    return "another content"
+    return "different content"
 
 
 def _parts(file: Any, size: int) -> Iterator[bytes]:

@@ -65,7 +65,7 @@ def _packages(before: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[Dif
         if versions[0] != versions[1]:
             yield Difference(kind="package", name=name, text=f"was {versions[0]}, now {versions[1]}")
         elif all(codes) and codes[0] != codes[1]:
-            text = f"{versions[0]} is other code than it was (a hash of its files)"
+            text = f"{versions[0]} has different code (by a hash of its files)"
             yield Difference(kind="package", name=name, text=text)
 
 
@@ -89,8 +89,8 @@ def _source(git: Mapping[str, Any], name: str) -> str:
         return ""
     commit = git["commit"][:12]
     if name in git.get("untracked", ()):
-        return f" (git did not track it: neither commit {commit} nor the diff of the record holds it)"
-    diff = "the diff of the record" if "diff" in git else "changes that git did not tell in time"
+        return f" (git did not track it: neither commit {commit} nor the diff of the record contains it)"
+    diff = "the diff of the record" if "diff" in git else "changes that git did not report in time"
     masked = ", in which lines are masked or left out" if git.get("diff_changed") else ""
     tracked = "" if "untracked" in git else ", if git tracked it"
     return f" (it was commit {commit}, with {diff}{masked}{tracked})"

@@ -48,6 +48,6 @@ def _called(command: list[str]) -> None:
         said.seek(0)
         if code:
             raise ArgumentError(
-                f"The environment of the run cannot be built: {' '.join(command[:3])} says: {said.read().strip()} With "
-                "--here the present environment is taken."
+                f"The environment of the run cannot be built: {' '.join(command[:3])} says: {said.read().strip()} Use "
+                "the present environment with --here."
             )

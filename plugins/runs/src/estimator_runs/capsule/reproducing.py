@@ -62,7 +62,7 @@ def reproduce(
         raise ArgumentError(f"{run} has no checkpoint to compare with.")
     _refuse_several(run, newest)
     if newest["seeds"].get(_SEED) is None and not any(text.startswith(f"{_SEED}=") for text in settings):
-        raise ArgumentError(f"The seed of {run} was drawn, so no other run has its numbers: set {_SEED} in new runs.")
+        raise ArgumentError(f"The seed of {run} was drawn, so no run can repeat its numbers: set {_SEED} in new runs.")
     _make_empty(folder)
     new = folder.resolve() / "run"
     python = Path(sys.executable) if here else build_environment(newest["packages"], folder.resolve() / "environment")

@@ -84,8 +84,8 @@ def _named(model_dir: Path) -> Generator[None]:
         )
         raise ArgumentError(
             f"{model_dir} has no record from which it could be run again: {_FOLDER}/{_STARTS}: {why}. Runs of "
-            "`estimator run` have one where estimator-runs is installed."
-            f"{trial if (model_dir / '../../sweep.json').exists() else ''}"
+            "`estimator run` have one if estimator-runs is "
+            f"installed.{trial if (model_dir / '../../sweep.json').exists() else ''}"
         ) from error
 
 
@@ -96,7 +96,7 @@ def _capsule(model_dir: Path, line: Mapping[str, Any]) -> Mapping[str, Any]:
 def _lines(model_dir: Path) -> list[Any]:
     found = list(_whole((model_dir / _FOLDER / _STARTS).read_bytes()))
     if not found:
-        raise ValueError("there is no whole line in it")
+        raise ValueError("it has no complete line")
     return found
 
 

@@ -22,7 +22,7 @@ def first_difference(before: Path, now: Path) -> str | None:
     old, new = load_variables(before), load_variables(now)
     for name in sorted({*old, *new}):
         if name not in old or name not in new:
-            return f"variable {name!r} is in one of them only"
+            return f"variable {name!r} is in only one of them"
         first, second = old[name], new[name]
         if (first.dtype, first.shape) != (second.dtype, second.shape):
             return f"variable {name!r} was {first.dtype}{first.shape}, now {second.dtype}{second.shape}"

@@ -26,7 +26,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     for name, summary in (
         ("rate", "the range of useful learning rates"),
         ("batch", "the memory and the throughput of batch sizes, and the largest that fits"),
-        ("data", "a metric by the number of training rows, and what more rows would bring"),
+        ("data", "a metric by the number of training rows, and the effect of more rows"),
     ):
         action = actions.add_parser(name, help=summary, description=summary)
         action.add_argument("file", metavar="FILE[:FUNCTION]", help="see `estimator run`")
@@ -112,7 +112,7 @@ def _rate(args: argparse.Namespace, experiment: Any) -> int:
         print(f"\nsuggested  {'none: the loss does not fall' if found.suggested is None else number(found.suggested)}")
         if found.at_end:
             option = {"lowest": "a lower --low", "highest": "a higher --high"}[found.at_end]
-            print(f"           This is at the {found.at_end} end of what this test can suggest: try {option}.")
+            print(f"           This is at the {found.at_end} end of the range of this test: try {option}.")
         print(f"diverged   {'not up to the last rate' if found.diverged is None else 'at ' + number(found.diverged)}")
     points = [(float(np.log10(rate)), loss) for rate, loss in zip(found.rates, found.losses, strict=True)]
     _write(args, "Learning rates", "decimal logarithm of the rate", "smoothed loss", points)
@@ -167,7 +167,7 @@ def _data(args: argparse.Namespace, experiment: Any) -> int:
 
     steps = experiment.train_steps if args.steps is None else args.steps
     if steps is None:
-        raise ArgumentError("A learning curve needs to know when a run is done: give --steps, or set train.max_steps.")
+        raise ArgumentError("A learning curve needs to know when a run ends: give --steps, or set train.max_steps.")
     if experiment.train_hooks:
         raise ArgumentError("A learning curve calls no hooks: leave them out with --set hooks=[].")
     found = data_curve(

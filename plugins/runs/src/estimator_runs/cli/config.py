@@ -22,8 +22,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
     actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
     for name, summary in (
-        ("show", "print the effective whole, with the origin of each value"),
-        ("check", "say what is wrong; reads code that the file names, and trains nothing"),
+        ("show", "print the complete configuration, with the origin of each value"),
+        ("check", "report faults; this reads the code that the file names, but trains nothing"),
     ):
         action = actions.add_parser(name, help=summary, description=summary)
         action.add_argument("file", metavar="FILE", help="a TOML or YAML file")
@@ -57,7 +57,7 @@ def run(args: argparse.Namespace) -> int:
         if args.build:
             with tempfile.TemporaryDirectory(prefix="estimator-config-") as directory:
                 program.experiment_fn(program.run_config(directory), program.hparams(""))
-        print(json_text({"file": args.file, "built": args.build}) if args.json else f"{args.file} is whole.")
+        print(json_text({"file": args.file, "built": args.build}) if args.json else f"{args.file} has no faults.")
         return 0
     from estimator_runs.configuration.show import beside, effective, show
 

@@ -44,8 +44,8 @@ def run(args: argparse.Namespace) -> int:
     for place in (args.run, args.output or ""):
         if is_url(place):
             raise ArgumentError(
-                f"{place} is a URL, and `estimator reproduce` needs directories of this machine. Copy the run to one, "
-                "and give that as RUN."
+                f"{place} is a URL, but `estimator reproduce` needs directories of this machine. Copy the run to one, "
+                "and pass the copy as RUN."
             )
     model_dir = Path(args.run)
     whole = model_dir.resolve()  # "." has no name

@@ -27,7 +27,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     for name, summary in (
         ("list", "a line for each run, the best first"),
         ("show", "all about one run"),
-        ("compare", "in what runs differ, and whether it is more than chance"),
+        ("compare", "how runs differ, and whether the difference is more than chance"),
         ("plot", "one HTML page with curves overlaid"),
         ("tag", "add tags to runs"),
         ("rm", "remove runs"),

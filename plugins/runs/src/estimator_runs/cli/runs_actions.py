@@ -108,7 +108,7 @@ def tag_(args: argparse.Namespace, places: list[Path]) -> int:
         tags, places = args.dirs[1:], places[:1]
         several = [tag for tag in tags if Path(tag).is_dir()]
         if several or not tags:
-            what = f"{several[0]} is a directory, and no tag" if several else "There is no tag"
+            what = f"{several[0]} is a directory, not a tag" if several else "There is no tag"
             raise ArgumentError(
                 f"{what}. Write one tag after --tag: estimator runs tag {shlex.join(args.dirs)} --tag good"
             )
@@ -123,7 +123,7 @@ def rm_(args: argparse.Namespace, places: list[Path]) -> int:
     for place in places:
         if place.is_symlink():
             raise ArgumentError(
-                f"{place} is a symbolic link, and only whole runs are removed. Remove the run it leads to, "
+                f"{place} is a symbolic link, but only whole runs are removed. Remove the run it leads to, "
                 f"{shlex.quote(str(place.resolve()))}, and then the link."
             )
     working = [place for place in places if not _has_ended(place, force=args.force)]
@@ -141,7 +141,7 @@ def rm_(args: argparse.Namespace, places: list[Path]) -> int:
         try:
             shutil.rmtree(place)
         except OSError as error:
-            told = f"{place} cannot be removed as a whole: {error.filename}: {error.strerror}."
+            told = f"{place} cannot be removed completely: {error.filename}: {error.strerror}."
             raise ArgumentError(told) from error
         print(f"removed {place}")
     return 0

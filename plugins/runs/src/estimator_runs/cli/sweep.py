@@ -27,7 +27,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     how = parser.add_mutually_exclusive_group()
     how.add_argument("--show", action="store_true", help="run nothing; show the results so far")
     how.add_argument(
-        "--trial", type=int, metavar="NUMBER", help="run nothing; write the file of this trial as the best one"
+        "--trial", type=int, metavar="NUMBER", help="run nothing; write the file of this trial as that of the best one"
     )
     how.add_argument(
         "--give-up",
@@ -60,7 +60,7 @@ def run(args: argparse.Namespace) -> int:
         return 0
     if args.worker:
         work(search)
-        print(f"All trials of {search.shelf.folder} have ended. `estimator sweep` with --show tells what was found.")
+        print(f"All trials of {search.shelf.folder} have ended. `estimator sweep` with --show prints the results.")
         return 0
     if not look:
         run_search(search)

@@ -136,7 +136,7 @@ def _exclusive(found: Configuration, resolved: Resolved) -> Iterable[Problem]:
         for name in ("model", "inputs", "train", "evaluate", "plugins"):
             if name in resolved.values:
                 why = "a program's own: use ESTIMATOR_PLUGINS" if name == "plugins" else "made by the [program]"
-                yield at(resolved, (name,), f"cannot stand beside [program]: it is {why}. Take one of them out.")
+                yield at(resolved, (name,), f"cannot be combined with [program]: it is {why}. Remove one of them.")
     if found.model is not None:
         yield from _one_of(("model",), found.model, ("component", "function"), resolved)
         if found.model.function is not None and found.model.args:

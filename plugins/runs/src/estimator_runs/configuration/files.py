@@ -31,7 +31,7 @@ def _read(path: Path, name: str, outer: tuple[Path, ...], named_at: Origin | Non
     whole = path.resolve()
     if whole in outer:
         chain = " includes ".join(each.name for each in (*outer[outer.index(whole) :], whole))
-        raise _refused(origin, f"{chain}. Take one of them out.")
+        raise _refused(origin, f"{chain}. Remove one of them.")
     if path.suffix not in _READERS:
         raise _refused(origin, f"{name!r} is not a configuration file: they end with {', '.join(_READERS)}.")
     try:

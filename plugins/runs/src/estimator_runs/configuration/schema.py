@@ -168,9 +168,9 @@ RunConfigPart: type[Part] = _run_config_part()
 def _hparam(value: Any) -> Any:
     items: list[Any] = value if isinstance(value, list) else [value]
     if not all(isinstance(item, bool | int | float | str | None) for item in items):
-        raise ValueError("should be a number, a text, true, false, or a list of one of them")
+        raise ValueError("should be a number, a string, true, false, or a list of one of them")
     if not items:
-        raise ValueError("should not be empty: the items of a list say its type")
+        raise ValueError("should not be empty: the items of a list determine its type")
     if len({type(item) for item in items}) > 1:
         raise ValueError(f"should have items of one type, given {items!r}")
     return value

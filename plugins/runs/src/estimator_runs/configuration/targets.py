@@ -91,9 +91,7 @@ def call(resolved: Resolved, path: KeyPath, function: Callable[..., Any], args: 
         for name in args
         if parameters and not accepts_all and name not in parameters
     ]
-    problems += [
-        at(resolved, (*path, name), "is set by the run itself. Take it out.") for name in args if name in given
-    ]
+    problems += [at(resolved, (*path, name), "is set by the run itself. Remove it.") for name in args if name in given]
     needed = [
         name
         for name, each in parameters.items()
@@ -145,11 +143,11 @@ def _coded(resolved: Resolved, path: KeyPath, value: Mapping[str, Any]) -> Any:
     for key in value:
         if key not in allowed:
             hint = nearest(key, allowed)
-            what = f"only {_ARGS} may stand beside {_CALL}, and nothing beside {_OBJECT}.{hint}"
+            what = f"only {_ARGS} may be combined with {_CALL}, and nothing with {_OBJECT}.{hint}"
             raise _refused(resolved, (*path, key), what)
     key = _CALL if _CALL in value else _OBJECT
     if not isinstance(value[key], str):
-        raise _refused(resolved, (*path, key), f"should be a text that names code, given {value[key]!r}.")
+        raise _refused(resolved, (*path, key), f"should be a string that names code, given {value[key]!r}.")
     found = find_object(resolved, (*path, key), value[key])
     if key == _OBJECT:
         return found

@@ -67,7 +67,7 @@ class _Reader:
         origin = self._origin(key_node or node)
         self._count += 1
         if node in outer or self._count > _MOST_VALUES:
-            raise _refused(origin, "an alias leads back to itself, or to more values than fit.")
+            raise _refused(origin, "an alias leads back to itself, or expands to too many values.")
         if path:
             self._origins[path] = origin
         kind = str(node.tag).rpartition(":")[2]
@@ -76,7 +76,7 @@ class _Reader:
         if kind == "map":
             return self._table(node, path, (*outer, node))
         if kind not in _SCALARS:
-            raise _refused(origin, f"{node.value!r} is read as a {kind}. Put it in quotes if it is a text.")
+            raise _refused(origin, f"{node.value!r} is read as a {kind}. Put it in quotes if it is a string.")
         try:
             return self._constructor.construct_object(node, deep=True)
         except (ValueError, KeyError, IndexError):
@@ -87,10 +87,10 @@ class _Reader:
         for key_node, value_node in node.value:
             key = key_node.value
             if not str(key_node.tag).endswith(":str"):
-                raise _refused(self._origin(key_node), f"the key {key!r} is not a text. Put it in quotes.")
+                raise _refused(self._origin(key_node), f"the key {key!r} is not a string. Put it in quotes.")
             if key in found:
                 before = self._origins[(*path, key)].line
-                raise _refused(self._origin(key_node), f"the key {key!r} stands in line {before} already.")
+                raise _refused(self._origin(key_node), f"the key {key!r} is already in line {before}.")
             found[key] = self.value(value_node, (*path, key), outer, key_node)
         return found
 

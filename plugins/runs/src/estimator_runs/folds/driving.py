@@ -74,7 +74,7 @@ def run_folds(folds: Folds) -> None:
     if folds.crossval.way != "alone":
         if folds.crossval.workers > 1:
             raise ArgumentError(
-                f'crossval.way = "{folds.crossval.way}" trains the folds in one process: take out crossval.workers, or '
+                f'crossval.way = "{folds.crossval.way}" trains the folds in one process: remove crossval.workers, or '
                 'set crossval.way = "alone".'
             )
         run_together(folds)
@@ -134,7 +134,7 @@ def _rows(read: Read, crossval: Crossval, folder: Path) -> Rows:
             input_fn = build_input(one, read.resolved, path, plugins_of(found))
             estimator: Any = experiment_in(read, model_dir_of(folder, 0)).estimator
             return read_rows(input_fn, params=estimator.params, config=estimator.config)
-    text = "is missing: it says which rows are split. [inputs.eval] would do."
+    text = "is missing: it names the rows to split. [inputs.eval] would also do."
     raise ConfigurationError([at(read.resolved, ("crossval", "input"), text)])
 
 

@@ -138,6 +138,6 @@ def _check_learned_alike(values: Sequence[Mapping[str, np.ndarray]]) -> None:
                 continue
             if other is None or other.shape != value.shape or other.tobytes() != value.tobytes():
                 raise ArgumentError(
-                    f"Fold {fold} has learned another {name!r} from its rows than fold 0, so one export "
-                    "cannot prepare requests for both. Set the names of classes and the fill values in the file."
+                    f"Fold {fold} has learned a different {name!r} from its rows than fold 0, so one export cannot "
+                    "prepare requests for both. Set the names of classes and the fill values in the file."
                 )

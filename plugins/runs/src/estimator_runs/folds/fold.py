@@ -77,7 +77,7 @@ def fold_experiment(folds: Folds, fold: int) -> Any:
     """
     experiment = experiment_in(folds.read, folds.model_dir(fold))
     if experiment.train_steps is None:
-        raise ArgumentError("Cross-validation needs to know when a fold is done: set train.max_steps.")
+        raise ArgumentError("Cross-validation needs to know when a fold ends: set train.max_steps.")
     return experiment
 
 

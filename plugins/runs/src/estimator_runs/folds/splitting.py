@@ -45,13 +45,13 @@ def _groups(crossval: Crossval, rows: Rows) -> np.ndarray | None:
         if name is not None:
             raise ArgumentError(
                 f"crossval.groups = {name!r} has no effect on the splitter {crossval.splitter!r}: rows of one group "
-                f"would be on both sides. Set crossval.splitter to one of {', '.join(_GROUPED)}, or take out "
-                'crossval.groups ("none" takes back that of another file).'
+                f"would be on both sides. Set crossval.splitter to one of {', '.join(_GROUPED)}, or remove "
+                'crossval.groups ("none" removes that of another file).'
             )
         return None
     if name is None or name not in rows.features:
         raise ArgumentError(
-            f"The splitter {crossval.splitter!r} needs crossval.groups, the name of a feature: there are "
+            f"The splitter {crossval.splitter!r} needs crossval.groups, the name of a feature. Features: "
             f"{sorted(rows.features)}."
         )
     found = rows.features[name]
@@ -88,7 +88,7 @@ def _splitter(crossval: Crossval) -> Any:
     shuffle = shuffles if crossval.shuffle is None else crossval.shuffle
     if crossval.splitter == "time_ordered":
         if shuffle:
-            raise ArgumentError("Rows in the order of time are not shuffled: take out crossval.shuffle.")
+            raise ArgumentError("Rows in the order of time are not shuffled: remove crossval.shuffle.")
         return model_selection.TimeSeriesSplit(n_splits=crossval.folds)
     seeded = {"shuffle": True, "random_state": crossval.seed} if shuffle else {}
     return getattr(model_selection, name)(n_splits=crossval.folds, **seeded)

@@ -38,7 +38,7 @@ def fastest(ways: Mapping[str, Way], states: Sequence[Any], row: Row) -> str:
             del seconds[name]
     best = min(seconds, key=lambda name: seconds[name])
     figures = ", ".join(f"{name} {value * 1e6:.0f}" for name, value in seconds.items())
-    _log.info("%d runs are trained %s: microseconds for a step of all: %s.", len(states), best, figures)
+    _log.info("%d runs are trained %s: microseconds for one step of all: %s.", len(states), best, figures)
     return best
 
 

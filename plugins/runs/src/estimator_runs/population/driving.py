@@ -27,7 +27,7 @@ from estimator_runs.sweep.trial import configured, input_ended
 from estimator_runs.workers import Interruption
 
 _log = logging.getLogger("estimator_core")
-_NOT_FINITE, _INPUT_ENDED, _ALL_STEPS = "the loss is not finite", "the input has ended", "all steps are made"
+_NOT_FINITE, _INPUT_ENDED, _ALL_STEPS = "the loss is not finite", "the input has ended", "all steps are complete"
 _SEED = "run_config.tf_random_seed"
 
 
@@ -82,7 +82,7 @@ def open_population(path: Path, folder: Path | None = None, settings: Sequence[s
     read = read_configuration(path, settings)
     said = read.configuration.population
     if said is None:
-        raise ConfigurationError([at(read.resolved, ("population",), "is missing: it says seeds, values, or both.")])
+        raise ConfigurationError([at(read.resolved, ("population",), "is missing: it defines seeds, values, or both.")])
     seeds = list(range(said.seeds)) if isinstance(said.seeds, int) else said.seeds
     tables = [dict(zip(said.values, chosen, strict=True)) for chosen in itertools.product(*said.values.values())]
     values = [{_SEED: seed, **table} for table in tables for seed in seeds]

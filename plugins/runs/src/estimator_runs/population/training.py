@@ -66,10 +66,10 @@ class Population:
             check_member(member)
         names = [member.name for member in members]
         if len(set(names)) < len(names):
-            raise ArgumentError(f"Runs of a population need a name each, given: {names}.")
+            raise ArgumentError(f"Each run of a population needs its own name, given: {names}.")
         directories = [member.estimator.model_dir for member in members]
         if len(set(directories)) < len(directories):
-            raise ArgumentError(f"Runs of a population need a model_dir each, given: {directories}.")
+            raise ArgumentError(f"Each run of a population needs its own model_dir, given: {directories}.")
         self.way = way
         self._keep_way = keep_way
         self.failed: dict[str, int] = {}
@@ -109,7 +109,7 @@ class Population:
             if self._interruption.reason is not None:
                 raise PreemptedError(
                     f"The training of {len(self._standing)} runs was interrupted ({self._interruption.reason}) and "
-                    "their states saved; start it again to continue."
+                    "their states were saved; start it again to continue."
                 )
             going = {
                 name: one

@@ -105,7 +105,7 @@ class _Configurations:
 
     def body(self, source: object) -> str:
         """Returns the table."""
-        best = html.escape(f"The best by {self._metric} is {self._pairs[0].best}. A row says how far another one is.")
+        best = html.escape(f"The best by {self._metric} is {self._pairs[0].best}. A row compares another one.")
         head = "".join(f"<th>{name}</th>" for name in ("configuration", "seeds", "difference", "95% interval"))
         rows = [
             f"<td>{html.escape(one.settings)}</td><td>{len(one.found.seeds)}</td><td>{one.found.difference:+.4g}</td>"

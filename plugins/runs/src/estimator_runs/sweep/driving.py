@@ -25,7 +25,7 @@ _log = logging.getLogger("estimator_core")
 _WAIT = 0.2
 _NOT_ENDED = (
     "Trial %d has not ended. The next start tries it again. If it can never end, `estimator sweep` with --give-up %d "
-    "lets it count as failed, and the sweep continues without it."
+    "marks it as failed, and the sweep continues without it."
 )
 #: The tables that a trial does not read. The directory records the relevant part of [sweep] separately.
 _NOT_OF_TRIALS = ("sweep", "population", "crossval", "exporters", "serving")
@@ -68,7 +68,7 @@ def open_search(path: Path, folder: Path | None = None, settings: Sequence[str] 
     sweep = read.configuration.sweep
     if sweep is None:
         raise ConfigurationError(
-            [at(read.resolved, ("sweep",), "is missing: it says the space, objectives and trials.")]
+            [at(read.resolved, ("sweep",), "is missing: it defines the space, objectives and trials.")]
         )
     space = distributions(sweep.space, read.resolved)
     _check_keys(sweep, read.resolved)

@@ -78,7 +78,7 @@ def _distribution(one: Parameter) -> Any:
             raise ValueError("choices have neither step nor log.")
         return kinds.CategoricalDistribution(one.choices)
     if one.low is None or one.high is None:
-        raise ValueError("a range has low and high.")
+        raise ValueError("a range needs low and high.")
     if isinstance(one.low, int) and isinstance(one.high, int) and isinstance(one.step, int | None):
         return kinds.IntDistribution(one.low, one.high, log=one.log, step=one.step or 1)
     return kinds.FloatDistribution(float(one.low), float(one.high), log=one.log, step=one.step)
@@ -92,8 +92,8 @@ def directions(sweep: Sweep) -> list[str]:
 #: The packages that a sampler needs and Optuna does not install.
 _NEEDED = {"GPSampler": "torch"}
 _PICKLES = (
-    "CmaEsSampler keeps its state as a pickle, and a sweep writes and reads none. "
-    "TPESampler (the default), GPSampler and NSGAIISampler also learn from the trials."
+    "CmaEsSampler keeps its state as a pickle, but a sweep neither writes nor reads pickles. TPESampler (the default), "
+    "GPSampler and NSGAIISampler also learn from the trials."
 )
 
 
@@ -132,7 +132,7 @@ def check_space(sweep: Sweep, space: Mapping[str, Any], resolved: Resolved) -> N
     name, args = sweep.sampler.name, sweep.sampler.args
     grid = args.get("search_space", {}) if name == "GridSampler" else {}
     if extra := sorted(grid.keys() - space.keys()):
-        text = f"search_space has {extra[0]!r}, and the space does not.{nearest(extra[0], space)}"
+        text = f"search_space has {extra[0]!r}, but the space does not.{nearest(extra[0], space)}"
         raise ConfigurationError([at(resolved, ("sweep", "sampler"), text)])
     try:
         for key in grid:

@@ -49,7 +49,7 @@ def run_trial(read: Read, model_dir: Path, sweep: Sweep, is_pruned: Callable[[Ma
     experiment = program.experiment_fn(program.run_config(str(model_dir)), program.hparams(""))
     last = experiment.train_steps
     if last is None:
-        raise ArgumentError("A sweep needs to know when a trial is done: set train.max_steps.")
+        raise ArgumentError("A sweep needs to know when a trial ends: set train.max_steps.")
     every = sweep.every_steps or last
     if every < last:
         _check_parts(experiment.train_hooks)
@@ -76,9 +76,9 @@ def _check_parts(hooks: Sequence[object]) -> None:
     for hook in hooks:
         if getattr(hook, "restore_best", False):
             raise ArgumentError(
-                f"{type(hook).__name__} has restore_best, which puts the best weights back where training ends, and "
-                "with sweep.every_steps a trial is trained in parts: each would continue from those weights. Leave "
-                "out one of the two."
+                f"{type(hook).__name__} has restore_best, which restores the best weights when training ends, but with "
+                "sweep.every_steps a trial is trained in parts: each would continue from those weights. Leave out one "
+                "of the two."
             )
 
 

@@ -19,7 +19,7 @@ from estimator_testing.plugin_checks import CHECKS, examine_plugin, installed_mo
 def configure(parser: argparse.ArgumentParser) -> None:
     """Adds the arguments of `estimator plugins doctor`."""
     parser.add_argument("name", help="entry-point name, or distribution name for all of its entry points")
-    parser.add_argument("--fix", action="store_true", help="rewrite what is written for an older core; prints a diff")
+    parser.add_argument("--fix", action="store_true", help="rewrite code for an older core, and print a diff")
     parser.add_argument("--json", action="store_true", help="print JSON, and the lines to standard error")
     parser.add_argument(
         "--also", type=Path, nargs="+", default=[], metavar="PATH", help="more files or folders, such as its tests"
@@ -48,7 +48,7 @@ def _examined(args: argparse.Namespace) -> dict[str, Any]:
         found["lacks"] += show_lacking(module, distribution, also, told=found["lacks"])
         also = []  # examined only once
     if found["old"] and args.fix:
-        print("Rewritten as far as can be; run the doctor again without --fix.")
+        print("Rewritten as far as possible; run the doctor again without --fix.")
         return found
     for one in map(examine, names):  # the numbers and lists of all entry points are combined
         found |= {key: found[key] + value if key in found and key != "plugin" else value for key, value in one.items()}
@@ -89,7 +89,7 @@ def show_lacking(module: str, distribution: str | None, also: list[Path], *, tol
     missing = [] if distribution is None else lacking(distribution, source_files(module, also))
     missing = [one for one in missing if one not in told]
     for one in missing:
-        print(f"{distribution} does not require {one}, which it imports from: add it, for tests to their extra")
+        print(f"{distribution} does not require {one}, which it imports from: add it (for tests, to their extra)")
     return missing
 
 
@@ -121,7 +121,7 @@ def examine(name: str) -> dict[str, Any]:
     kinds = default_plugins().kinds()
     suites = sorted({_suite(kinds[component.kind]) for component in record.components})
     if suites:
-        print(f"  Its components are proved by its own tests, with {', '.join(suites)}.")
+        print(f"  Its own tests check its components, with {', '.join(suites)}.")
     return {"plugin": record.label, **{f"{noun}s": len(ones) for noun, ones in counted.items()}, "faults": found}
 
 

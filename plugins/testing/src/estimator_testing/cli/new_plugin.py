@@ -15,7 +15,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--kind", required=True, help=f"what the plugin provides: {', '.join(KINDS)}, or a kind that a plugin defines"
     )
-    parser.add_argument("--dir", type=Path, default=Path(), help="where its folder is made (default: here)")
+    parser.add_argument("--dir", type=Path, default=Path(), help="where its folder is created (default: here)")
 
 
 def run(args: argparse.Namespace) -> int:

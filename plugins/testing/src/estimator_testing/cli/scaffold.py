@@ -74,7 +74,7 @@ def write_package(name: str, kind: str, parent: Path) -> list[Path]:
     try:
         folder.mkdir(parents=True)
     except OSError as error:
-        raise ArgumentError(f"{folder} cannot be made ({error.strerror}); choose another --dir") from error
+        raise ArgumentError(f"{folder} cannot be created ({error.strerror}); choose another --dir") from error
     written: list[Path] = []
     for template, target in files.items():
         folder_name, _, file = template.partition("/")
@@ -118,9 +118,9 @@ def _values(name: str, kind: str) -> dict[str, str]:
     if not re.fullmatch(r"[a-z][a-z0-9]*(-[a-z0-9]+)*", name) or keyword.iskeyword(package):
         raise ArgumentError(f"name {name!r}: use lower-case words joined by hyphens, such as acme-heads")
     if package == "tests":
-        raise ArgumentError(f"name {name!r}: the folder of the package's tests has it; choose another name")
+        raise ArgumentError(f"name {name!r}: the folder of the package's tests has this name; choose another name")
     if importlib.util.find_spec(package) is not None:
-        raise ArgumentError(f"name {name!r}: a package {package!r} is installed already; choose another name")
+        raise ArgumentError(f"name {name!r}: a package {package!r} is already installed; choose another name")
     if taken := {name, package} & set(default_plugins().names(kind)):
         raise ArgumentError(f"name {name!r}: there is a {kind} {taken.pop()!r} already; choose another name")
     ending, summary, requirements = _example(kind)

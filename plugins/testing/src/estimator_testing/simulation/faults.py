@@ -33,10 +33,10 @@ class Fault:
 
 #: The effect of each kind, and the calls at which it makes a difference.
 KINDS: Mapping[str, tuple[str, tuple[str, ...]]] = {
-    "answer_lost": ("carried out, and the caller does not learn it", CHANGES),
-    "request_lost": ("not carried out, and the caller does not learn it", CHANGES),
-    "request_late": ("the caller does not learn it; carried out a few calls later", CHANGES),
-    "request_last": ("the caller does not learn it; carried out at the very end", CHANGES),
+    "answer_lost": ("carried out, but the caller does not learn of it", CHANGES),
+    "request_lost": ("not carried out, but the caller does not learn of it", CHANGES),
+    "request_late": ("the caller does not learn of it; carried out a few calls later", CHANGES),
+    "request_last": ("the caller does not learn of it; carried out at the very end", CHANGES),
     "doubled": ("carried out at once, and again a few calls later", CHANGES),
     "doubled_last": ("carried out at once, and again at the very end", CHANGES),
     "io_error": ("EIO: nothing is done", CALLS),

@@ -162,7 +162,7 @@ def _check(evidence: Evidence) -> list[str]:
     folders = ("leases", f"data/{journal.lineage.identity}")  # the remains of a replaced model_dir stay
     left = {entry.key.rpartition("/")[0] for folder in folders for entry in storage.list(folder)}
     if left != kept:
-        found.append(f"The next run keeps {sorted(kept)}, and there are {sorted(left)}.")
+        found.append(f"The next run keeps {sorted(kept)}, but {sorted(left)} exist.")
     return found
 
 

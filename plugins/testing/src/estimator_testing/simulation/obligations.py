@@ -123,11 +123,11 @@ class _Audit:
             case "leased", place if str(place).startswith(f"data/{self._lineage.identity}/"):
                 self._holds.begin(who, str(place))
             case "found nothing", place if self._holds.holds(who, str(place), note.time):
-                self._accuse(6, f"{note.process} has leased {place} and does not find it")
+                self._accuse(6, f"{note.process} has leased {place}, but does not find it")
             case "damaged", error if who not in self._older:
                 self._accuse(1, f"a journal that nobody has touched is refused: {error}")
             case "read something else", place:
-                self._accuse(5, f"{note.process} reads other bytes in {place} than were saved")
+                self._accuse(5, f"{note.process} reads bytes in {place} that were not saved")
             case _:
                 pass
 
@@ -139,7 +139,7 @@ class _Audit:
         if folder == "data" and ours and change.data is None and change.call == "delete":
             self._removed_data(change)
         if folder == "journal" and self._disk.holds(change.key):
-            self._accuse(1, f"{change.process} changes {change.key}, which is there already")
+            self._accuse(1, f"{change.process} changes {change.key}, which already exists")
         if change.data is None:
             self._disk.delete(_NOBODY, change.key)
         else:
@@ -169,7 +169,7 @@ class _Audit:
             self._accuse(4, f"{change.process} of epoch {self._takers[who]} appends {change.key} in {lineage.epoch}")
         for entry in record.entries:
             if isinstance(entry, Saved) and not self._is_whole(entry):
-                self._accuse(5, f"{change.key} names {entry.place}, which is not whole")
+                self._accuse(5, f"{change.key} names {entry.place}, which is incomplete")
 
     def _removed_data(self, change: Change) -> None:
         """Checks obligations 6 and 8 when an object of a checkpoint is removed."""
@@ -184,7 +184,7 @@ class _Audit:
 
     def _journal_faults(self) -> list[str]:
         found = [
-            f"2: record {one.number} was acknowledged and is not in the journal: {one.entries}"
+            f"2: record {one.number} was acknowledged, but is not in the journal: {one.entries}"
             for one in self._published
             if one.number >= len(self._records) or self._records[one.number] != one.entries
         ]
@@ -195,10 +195,10 @@ class _Audit:
         ]
         lie = [entry.key for entry in self._disk.list(f"journal/{self._lineage.identity}")]
         if len(lie) != len(self._records):
-            found.append(f"1: the journal has {len(self._records)} records in a row, and there lie {lie}")
+            found.append(f"1: the journal has {len(self._records)} records in a row, but {lie} exist")
         for saved in self._lineage.saved.values():
             if not self._is_whole(saved):
-                found.append(f"5: {saved.place} is kept, and is not whole any more")
+                found.append(f"5: {saved.place} is kept, but is no longer complete")
         return found
 
     def _compare(self, key: str, data: bytes) -> None:
@@ -207,7 +207,7 @@ class _Audit:
         if key == key_of_snapshot(self._lineage):
             write_snapshot(_plain(same), self._lineage)
             if same.read(key) != data:
-                self._accuse(7, f"{key} is not what the records come to")
+                self._accuse(7, f"{key} differs from the sum of the records")
         else:  # more records have appeared since, so they are added to both
             self._overtaken.append(key)
 
@@ -218,7 +218,7 @@ class _Audit:
         storage = _plain(self._disk)
         while self._overtaken and snapshots:
             if snapshots[-1] in self._overtaken and not self._comes_to_the_same(storage):
-                found.append(f"7: {snapshots[-1]} and the records after it are not what all records come to")
+                found.append(f"7: {snapshots[-1]} and the records after it differ from the sum of all records")
             storage.delete([snapshots.pop()])
         return found
 

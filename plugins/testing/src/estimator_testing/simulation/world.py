@@ -106,7 +106,7 @@ class World:
         if self._late:
             self._deliver()
         if process.calls > _MOST_CALLS:
-            raise RuntimeError(f"{process.name} has made {_MOST_CALLS} calls to its storage and does not end")
+            raise RuntimeError(f"{process.name} has made {_MOST_CALLS} calls to its storage, but does not end")
         faults = process.faults.get(process.calls)
         if faults is None:
             return perform(False)
