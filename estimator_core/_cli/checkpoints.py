@@ -35,7 +35,6 @@ def listing(checkpoints: Iterable[tuple[Path, Manifest | CheckpointError]]) -> t
         if isinstance(found, CheckpointError):
             rows.append({"path": str(path), "state": _state(found), "error": str(found)})
             continue
-        trainable = found.entries("variables")
         rows.append(
             {
                 "path": str(path),
@@ -43,7 +42,7 @@ def listing(checkpoints: Iterable[tuple[Path, Manifest | CheckpointError]]) -> t
                 "saved": _time(found.created),
                 "megabytes": round(sum(e.bytes for named in found.arrays.values() for e in named.values()) / 1e6, 1),
                 "variables": len(found.entries("variables", "model_state")),
-                "parameters": sum(math.prod(entry.shape) for entry in trainable.values()),
+                "parameters": sum(math.prod(entry.shape) for entry in found.entries("variables").values()),
             }
         )
     head = ("step", "saved", "MB", "variables", "parameters", "path")
@@ -80,6 +79,7 @@ def variables(manifest: Manifest) -> tuple[Any, str]:
 
 def manifest(path: Path) -> tuple[Any, str]:
     """Returns the manifest without its list of arrays, which `--variables` shows."""
+    read_manifest(path)  # refuses an export
     body = json.loads((path / MANIFEST_FILE).read_bytes())
     body["arrays"] = {item: f"{len(named)} arrays" for item, named in body["arrays"].items()}
     return {"path": str(path), **body}, f"{path}\n{json.dumps(body, indent=2)}"
@@ -176,7 +176,7 @@ def _listed(directory: Path) -> Sequence[tuple[Path, Manifest | CheckpointError]
         found.append(
             (path, UnnamedCheckpointError(f"{path} is not used: no run of this model_dir has saved it there."))
         )
-    return found or [(path := resolve_checkpoint(directory), _manifest_or_error(path))]
+    return found or [(path := resolve_checkpoint(directory), read_manifest(path))]
 
 
 def _manifest_or_error(path: Path) -> Manifest | CheckpointError:

@@ -93,6 +93,13 @@ def test_what_is_not_there_is_said(model_dir, tmp_path):
         run_module(checkpoints, "checkpoints", [str(tmp_path / "nothing")])
 
 
+@pytest.mark.parametrize("options", [(), ("--variables",), ("--manifest",)])
+def test_an_export_is_no_checkpoint(tmp_path, options):
+    (tmp_path / "manifest.json").write_text('{"format": "stablehlo", "files": {}}')
+    with pytest.raises(CheckpointNotFoundError, match="is an export, not a checkpoint"):
+        run_module(checkpoints, "checkpoints", [str(tmp_path), *options])
+
+
 def test_it_starts_without_jax_and_orbax(model_dir):
     program = (
         "import argparse, sys; from estimator_core._cli import checkpoints as c; p = argparse.ArgumentParser(); "

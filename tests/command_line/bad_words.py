@@ -32,6 +32,8 @@ def experiment_fn(run_config, hparams):
     "run/run.json": '{"arguments": ["train.py"]}\n',
     "evaluated/run.json": '{"arguments": ["train.py"]}\n',
     "evaluated/eval/metrics.jsonl": '{"global_step": 1, "metrics": {"loss": 0.5}, "checkpoint_path": null}\n',
+    "of-another/run.json": '{"arguments": ["estimator", "tabular", "train", "--model-dir", "run", "--epochs", "1"]}\n',
+    "checkpoint/manifest.json": '{"format": 1}\n',
     "torn/run.json": '{"arguments": ["estimator", "run"',
 }
 
@@ -121,6 +123,7 @@ CASES: tuple[tuple[str, str], ...] = (
     ("evaluate --model-dir {dir}/absent", "absent. Correct the path."),
     ("evaluate --model-dir {dir}/run", "names no file of `estimator run`"),
     ("evaluate --model-dir {dir}/torn", "names no file of `estimator run`"),
+    ("evaluate --model-dir {dir}/of-another", "names no file of `estimator run`"),
     ("evaluate {dir}/absent.py --model-dir {dir}/run", "There is no file"),
     ("evaluate {dir}/line.py --model-dir {dir}/run", "There is no checkpoint in"),
     ("evaluate {dir}/line.py --model-dir {dir}/run --steps many", "invalid int value: 'many'"),
@@ -157,6 +160,7 @@ CASES: tuple[tuple[str, str], ...] = (
     ("serve {dir}/empty --drain-seconds -1", "--drain-seconds must not be negative, given: -1."),
     ("serve {dir}/empty --grpc-port -1", "--grpc-port must be from 0 to 65535, given: -1."),
     ("serve {dir}/empty", "holds no export"),
+    ("serve {dir}/checkpoint", "holds no export"),
     ("serve {dir}/empty --port http", "invalid int value: 'http'"),
     ("serve {dir}/empty --tls-certificate x", "did you mean --tls-cert"),
     ("serve ftp://host/x", "no installed package provides storage for ftp://"),
@@ -172,6 +176,7 @@ CASES: tuple[tuple[str, str], ...] = (
     ("inputs schema {dir}/data.csv --output {dir}/words.txt", "exists"),
     ("inputs validate {dir}/data.csv", "Give either --schema SCHEMA or --against FILE"),
     ("inputs validate {dir}/data.csv --schema {dir}/absent.toml", "absent.toml"),
+    ("inputs validate {dir}/data.csv --schema=", "--schema: must not be empty"),
     ("inputs validate {dir}/data.csv --against {dir}/data.csv --max-unknown few", "invalid float value: 'few'"),
     ("inputs validate {dir}/data.csv --against {dir}/data.csv --ignore absent", "no column 'absent' to ignore"),
     # checkpoints, audit, report

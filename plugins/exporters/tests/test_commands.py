@@ -93,6 +93,15 @@ def test_predict_refuses_bad_files(export, tmp_path, capsys, name, content, mess
     assert not (tmp_path / "out.npz").exists()
 
 
+@pytest.mark.parametrize("command", ["predict", "exports", "serve"])
+def test_a_checkpoint_is_no_export(tmp_path, capsys, command):
+    (tmp_path / "manifest.json").write_text('{"format": 1, "step": 3}')
+    options = {"predict": ["--input", "rows.csv", "--output", str(tmp_path / "out.csv")]}
+    assert main([command, str(tmp_path), *options.get(command, [])]) == (2 if command == "serve" else 1)
+    expected = "holds no export" if command == "serve" else f"{tmp_path} is a checkpoint, not an export. Export it"
+    assert expected in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("output", "message"), [("scores.txt", "must end in"), ("absent/scores.csv", "absent'. Make it first")]
 )

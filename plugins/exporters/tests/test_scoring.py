@@ -403,12 +403,21 @@ def test_memory_does_not_grow_with_the_rows(plain, tmp_path):
     assert peaks[1] < peaks[0] + 60, peaks
 
 
-@pytest.mark.parametrize("pattern", ["", ".", "/"])
-def test_an_input_without_a_name_is_refused(pattern):
+@pytest.mark.parametrize(
+    ("pattern", "message"),
+    [
+        ("", "no file matches ''"),
+        (".", r"\. is a directory: name the files in it, such as '\*'"),
+        ("/", r"/ is a directory: name the files in it, such as '/\*'"),
+    ],
+)
+def test_an_input_without_a_name_is_refused(pattern, message):
+    from estimator_exporters.scoring.locations import locations_of
     from estimator_exporters.scoring.read import find
 
-    with pytest.raises(ArgumentError, match="--input: no file matches"):
-        find([pattern])
+    for refused in (find, locations_of):
+        with pytest.raises(ArgumentError, match=f"--input: {message}"):
+            refused([pattern])
 
 
 @pytest.mark.parametrize("name", ["rows.csv", "rows.parquet", "rows.jsonl"])

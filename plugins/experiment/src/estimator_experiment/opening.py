@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import io
 import json
 import logging
 import re
@@ -192,7 +193,8 @@ def recorded_program(model_dir: str) -> RecordedProgram:
     try:
         record = _read_record(model_dir)
         words = record["arguments"]
-        args = command_parser("run").parse_args(words[words.index("run") + 1 :])
+        with contextlib.redirect_stderr(io.StringIO()):  # the words may be those of another command, with a value "run"
+            args = command_parser("run").parse_args(words[words.index("run") + 1 :])
         started = _started_in(record, model_dir)
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError, SystemExit):
         raise ArgumentError(

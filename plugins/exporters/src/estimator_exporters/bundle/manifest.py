@@ -6,7 +6,7 @@ import hashlib
 import json
 from collections.abc import Mapping
 from pathlib import Path, PurePosixPath
-from typing import Any
+from typing import Any, cast
 
 from estimator_core.errors import ExportError
 
@@ -48,6 +48,11 @@ def format_of(directory: Path) -> str | None:
     return content.get("format") if isinstance(content, dict) else None
 
 
+def is_checkpoint(directory: Path) -> bool:
+    """Returns whether a directory is a checkpoint. The format of a checkpoint is a number, that of an export a name."""
+    return isinstance(cast(Any, format_of(directory)), int)
+
+
 def has_manifest_of(directory: Path, format_name: str) -> bool:
     """Returns whether an export has a format. An unreadable manifest counts as the default format, which reports it."""
     if not (directory / MANIFEST).is_file():
@@ -70,6 +75,11 @@ def read_manifest(directory: Path, format_name: str) -> dict[str, Any]:
         raise ExportError(
             f"{path} cannot be read ({error}): the export is damaged or incomplete. Export again."
         ) from error
+    if is_checkpoint(directory):
+        raise ExportError(
+            f"{directory} is a checkpoint, not an export. Export it with `estimator export`, and give the directory of "
+            "the export."
+        )
     if not isinstance(content, dict) or content.get("format") != format_name:
         raise ExportError(f"{path} is not the manifest of an export of the format {format_name!r}.")
     version = content.get("format_version")

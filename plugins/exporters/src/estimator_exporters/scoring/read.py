@@ -93,8 +93,14 @@ def check_suffix(path: str | Path) -> None:
 
 
 def here(pattern: str) -> list[Path]:
-    """Returns the files of a path or a glob pattern, sorted by name."""
+    """Returns the files of a path or a glob pattern, sorted by name.
+
+    Raises:
+        ArgumentError: the path is a directory.
+    """
     path = Path(os.path.expanduser(pattern))
+    if pattern and path.is_dir():
+        raise ArgumentError(f"--input: {path} is a directory: name the files in it, such as {str(path / '*')!r}.")
     base = Path(path.anchor or ".")
     relative = path.relative_to(base) if path.anchor else path
     if path.is_file():

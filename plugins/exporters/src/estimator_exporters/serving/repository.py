@@ -18,6 +18,7 @@ import estimator_core as ec
 from estimator_core.errors import ArgumentError, EstimatorError
 from estimator_core.export import exports_in
 from estimator_core.storage import is_url
+from estimator_exporters.bundle.manifest import MANIFEST, is_checkpoint
 from estimator_exporters.serving.decoding import Decoding
 from estimator_exporters.serving.metrics import Metrics
 from estimator_exporters.serving.mirror import Mirror
@@ -77,7 +78,7 @@ def sources_of(arguments: Sequence[str]) -> list[Source]:
         name, location = _divided(argument)
         directory, update = _opened(location)
         own = name or _name_of(directory)
-        if exports_in(directory) or (directory / "manifest.json").is_file():
+        if exports_in(directory) or ((directory / MANIFEST).is_file() and not is_checkpoint(directory)):
             found.append(Source(name=own, directory=directory, update=update))
             continue
         below = [child for child in sorted(directory.glob("*")) if child.is_dir() and exports_in(child)]

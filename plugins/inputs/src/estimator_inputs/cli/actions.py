@@ -92,7 +92,7 @@ def validate_files(args: argparse.Namespace) -> int:
         and "csv" in (kinds := (_kind(args.files, args.kind), _kind(args.against, None)))
     ):
         of_rows, of_others = (of_rows if kind == "csv" else CsvForm() for kind in kinds)  # one of them may not be CSV
-    wanted = Schema.read(args.schema) if args.schema else _learned(args, args.against, None, of_others)
+    wanted = Schema.read(args.schema) if args.schema is not None else _learned(args, args.against, None, of_others)
     batches = rows_of_files(args.files, args.limit, args.kind, of_rows)
     ignored = [name for name in args.ignore.split(",") if name]
     found = validate_rows(batches, wanted, limits=limits, limit=args.limit, label=not args.no_label, ignore=ignored)

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import argparse
 
-from estimator_core.cli import page_path
+from estimator_core.cli import local_path, page_path
 
 _KINDS = ("csv", "jsonl", "parquet", "tfrecord", "array_record")
 
@@ -32,13 +32,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
     schema = _action(actions, "schema", "learn a schema, in one pass over all rows")
     schema.add_argument("--label", help="the column that is the label")
     schema.add_argument("--limit", type=int, help="rows to read (default: all)")
-    schema.add_argument("--output", metavar="SCHEMA", help="the file to write (default: print it)")
+    schema.add_argument("--output", metavar="SCHEMA", type=local_path, help="the file to write (default: print it)")
     schema.add_argument("--force", action="store_true", help="overwrite an existing file")
     schema.add_argument(
         "--json", action="store_true", help="print JSON: the path, the label, and the kind of each column"
     )
     validate = _action(actions, "validate", "compare files with a schema, or with other files; exit code 3: anomalies")
-    validate.add_argument("--schema", metavar="SCHEMA", help="a schema file")
+    validate.add_argument("--schema", metavar="SCHEMA", type=local_path, help="a schema file")
     validate.add_argument(
         "--against", metavar="FILE", nargs="+", help="files to compare with, such as those of training"
     )
