@@ -165,6 +165,35 @@ def test_missing_words_of_pandas():
     assert host_ids(WORDS, c=words) == [[0], [-1], [-1], [-1], [-1], [2]]
 
 
+@pytest.mark.parametrize(
+    "column",
+    [
+        tab.categorical_column_with_hash_bucket("c", 10, dtype="int64"),
+        tab.categorical_column_with_vocabulary_list("c", [1, 2], num_oov_buckets=1),
+        IDENTITY,
+    ],
+)
+@pytest.mark.parametrize(
+    "values",
+    [
+        np.array([[7, 8], [1, 2**63]], np.uint64),
+        np.array([[7, 8], [1, 2**64 - 1]], np.uint64),  # it was read as -1, which means no value
+        np.array([[7, 8], [1, 2**70]], object),
+        np.array([[7, 8], [1, -(2**63) - 1]], object),
+    ],
+)
+def test_an_integer_beyond_int64_is_no_other_id(column, values):
+    with pytest.raises(ec.errors.InputError, match=rf"^Feature 'c' holds {values[1, 1]} in row 1 of the batch, which"):
+        host_ids(column, c=values)
+    smaller = np.where(values == values[1, 1], 2**63 - 1, values)
+    assert host_ids(column, c=smaller) == host_ids(column, c=smaller.astype(np.int64))
+
+
+def test_half_a_surrogate_pair_is_refused_by_feature_and_row():
+    with pytest.raises(ec.errors.InputError, match=r"^Feature 'c' holds 'a\\ud800' in row 1 of the batch, which has"):
+        host_ids(WORDS, c=np.array(["R", "a\ud800"], object))
+
+
 def test_a_weight_of_a_value_must_be_finite():
     column = tab.weighted_categorical_column(WORDS, "w")
     words = np.array(["R", "", "B"])

@@ -78,3 +78,10 @@ def test_one_bad_value_does_not_pass(bad, row):
         assert not ClassLabels(n_classes=3).passes(np.array(values, np.int32), None)
     else:
         assert not NumberRule(key="x").passes(np.array(values, np.float32), None)
+
+
+@pytest.mark.parametrize(("value", "told"), [(10**400, np.inf), (-(10**400), -np.inf)], ids=["large", "small"])
+def test_an_integer_beyond_any_float_is_a_fault_of_its_row(value, told):
+    fault = NumberRule(key="x").fault(np.array([1, value], object), None)
+    assert fault is not None
+    assert (fault.row, fault.value, fault.problem) == (1, told, "is not finite")

@@ -186,4 +186,14 @@ def _numbers(array: Array) -> Array:
     if array.dtype.kind != "O":
         return array
     flat = [np.nan if value is None or type(value).__name__ == "NAType" else value for value in array.reshape(-1)]
-    return np.array(flat, np.float32).reshape(array.shape)
+    try:
+        return np.array(flat, np.float32).reshape(array.shape)
+    except OverflowError:  # an integer beyond float64
+        return np.array(list(map(_real, flat)), np.float32).reshape(array.shape)
+
+
+def _real(value: Any) -> float:
+    try:
+        return float(value)
+    except OverflowError:
+        return np.inf if value > 0 else -np.inf

@@ -12,6 +12,9 @@ from estimator_canned_tabular.errors import FeatureColumnError
 from estimator_canned_tabular.hashing.fingerprint import fingerprint64
 from estimator_canned_tabular.host.spelling import Spelling
 
+#: The largest integer of int64.
+_MOST = 2**63 - 1
+
 
 class Rows(NamedTuple):
     """The values of one feature.
@@ -70,14 +73,13 @@ def rows_of(
         spelling: the rule that converts dates or truth values to one form.
 
     Raises:
-        FeatureColumnError: the values are floats, `spelling` refuses a value, rows differ in length without max_values,
-            or a row has more values than that.
+        FeatureColumnError: the values are floats, an integer is beyond int64, a text has no UTF-8, `spelling` refuses a
+            value, rows differ in length without max_values, or a row has more values than that.
     """
     array = _two_axes(feature_of(batch, key, column), key, column, max_values, missing=None)
     array = array if spelling is None else spelling.texts(array)
     if array.dtype.kind in "iub":
-        values = array.astype(np.int64)
-        rows = Rows(values, values != -1)
+        rows = _of_integers(array, key)
     elif array.dtype.kind in "OSU":
         rows = _of_objects(array, key, column)
     else:
@@ -204,11 +206,34 @@ def _of_objects(array: np.ndarray, key: str, column: str) -> Rows:
     if kinds == {bytes} and array.dtype == object:  # already as files provide them
         return Rows(array, array != b"")
     if flat and all(issubclass(kind, (int, np.integer)) for kind in kinds):
-        values = array.astype(np.int64)
-        return Rows(values, values != -1)
+        return _of_integers(array, key)
     texts = np.empty(len(flat), object)
-    texts[:] = [_bytes(value, key, column) for value in flat]
+    try:
+        texts[:] = [_bytes(value, key, column) for value in flat]
+    except UnicodeEncodeError as error:
+        row = flat.index(error.object) * len(array) // len(flat)
+        raise FeatureColumnError(
+            f"Feature {key!r} holds {error.object!r:.200} in row {row} of the batch, which has half a surrogate pair and "
+            "no form in UTF-8. Correct it."
+        ) from None
     return Rows(texts.reshape(array.shape), (texts != b"").reshape(array.shape))
+
+
+def _of_integers(array: np.ndarray, key: str) -> Rows:
+    """Returns integers as int64. Larger ones would become negative, and the largest of uint64 would mean no value."""
+    try:
+        if array.dtype == np.uint64 and (array > np.uint64(_MOST)).any():
+            raise OverflowError
+        values = array.astype(np.int64)
+    except OverflowError:
+        flat = array.reshape(-1).tolist()
+        beyond = next(place for place, value in enumerate(flat) if not -_MOST - 1 <= value <= _MOST)
+        raise FeatureColumnError(
+            f"Feature {key!r} holds {flat[beyond]!s:.200} in row {beyond * len(array) // len(flat)} of the batch, which "
+            "is beyond int64. Pass the feature as text, in files with column_types, and give its column a dtype of "
+            "strings."
+        ) from None
+    return Rows(values, values != -1)
 
 
 def _bytes(value: Any, key: str, column: str) -> bytes:
