@@ -213,8 +213,8 @@ def _of_objects(array: np.ndarray, key: str, column: str) -> Rows:
     except UnicodeEncodeError as error:
         row = flat.index(error.object) * len(array) // len(flat)
         raise FeatureColumnError(
-            f"Feature {key!r} holds {error.object!r:.200} in row {row} of the batch, which has half a surrogate pair and "
-            "no form in UTF-8. Correct it."
+            f"Feature {key!r} holds {error.object!r:.200} in row {row} of the batch, which has half a surrogate pair "
+            "and no form in UTF-8. Correct it."
         ) from None
     return Rows(texts.reshape(array.shape), (texts != b"").reshape(array.shape))
 
@@ -229,8 +229,8 @@ def _of_integers(array: np.ndarray, key: str) -> Rows:
         flat = array.reshape(-1).tolist()
         beyond = next(place for place, value in enumerate(flat) if not -_MOST - 1 <= value <= _MOST)
         raise FeatureColumnError(
-            f"Feature {key!r} holds {flat[beyond]!s:.200} in row {beyond * len(array) // len(flat)} of the batch, which "
-            "is beyond int64. Pass the feature as text, in files with column_types, and give its column a dtype of "
+            f"Feature {key!r} holds {flat[beyond]!s:.200} in row {beyond * len(array) // len(flat)} of the batch, "
+            "which is beyond int64. Pass the feature as text, in files with column_types, and give its column a dtype of "
             "strings."
         ) from None
     return Rows(values, values != -1)
