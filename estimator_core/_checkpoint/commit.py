@@ -1,4 +1,4 @@
-"""Writes one checkpoint so that it appears whole or not at all, and explains why it could not be written."""
+"""Writes one checkpoint, in one process or several together, so that it appears whole or not at all."""
 
 from __future__ import annotations
 
@@ -8,120 +8,28 @@ import logging
 import os
 import shutil
 import time
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from estimator_core._checkpoint import catalog, orbax_io
 from estimator_core._checkpoint.checksums import check_finite, describe, describe_files
 from estimator_core._checkpoint.host_copy import HostArray
-from estimator_core._checkpoint.manifest import Manifest, dump_json, write_manifest
-from estimator_core._checkpoint.shelf import Shelf
+from estimator_core._checkpoint.manifest import ArrayEntry, Manifest, Part, dump_json, write_manifest
+from estimator_core._checkpoint.outcomes import PassingError, Together
+from estimator_core._checkpoint.shelf import IN_PLACE, Publisher, Shelf
 from estimator_core._files import sync_directory, write_durably
 from estimator_core._journal.entries import Entry
-from estimator_core.errors import CheckpointError, EstimatorError
+from estimator_core.coordinator import ALONE, Coordinator
+from estimator_core.errors import ProcessLostError
+
+if TYPE_CHECKING:
+    from estimator_core._checkpoint.pieces import Base, Pieces
 
 _log = logging.getLogger("estimator_core.checkpoint")
-
-_CURES: dict[int | None, str] = {
-    errno.ENOSPC: "Free some space, or keep fewer checkpoints (RunConfig.keep_checkpoint_max); then start again.",
-    errno.EDQUOT: "The quota is used up. Free some space, or keep fewer checkpoints (RunConfig.keep_checkpoint_max).",
-    errno.EROFS: "The file system is read-only. Use a model_dir that can be written.",
-    errno.EACCES: "This user may not write there. Change the permissions, or use another model_dir.",
-    errno.EPERM: "This user may not write there. Change the permissions, or use another model_dir.",
-    errno.ENOENT: "The directory was deleted or renamed during use. Leave model_dir alone while a run writes to it.",
-    errno.EMFILE: "Too many open files: raise the limit (ulimit -n).",
-}
-#: The same errors in the words of tensorstore, with which orbax writes.
-_WORDS = {
-    "no space left": errno.ENOSPC,
-    "resource_exhausted": errno.ENOSPC,
-    "quota exceeded": errno.EDQUOT,
-    "read-only file system": errno.EROFS,
-    "permission denied": errno.EACCES,
-    "permission_denied": errno.EACCES,
-    "too many open files": errno.EMFILE,
-    "no such file": errno.ENOENT,
-    "not_found": errno.ENOENT,
-}
-
-
-@contextmanager
-def explained(root: Path, need: int) -> Generator[None]:
-    """Turns errors of the file system or of orbax into a CheckpointError. Errors of this framework pass unchanged.
-
-    Args:
-        root: the checkpoints directory.
-        need: the number of bytes to write, for the message.
-    """
-    try:
-        yield
-    except EstimatorError as raised:
-        from estimator_core._storage.contract import StorageError
-
-        if not isinstance(raised, StorageError) or not isinstance(raised.__cause__, OSError):
-            raise
-        raise _failed(root, need, raised.__cause__) from raised
-    except Exception as error:
-        raise _failed(root, need, error) from error
-
-
-@contextmanager
-def placed(directory: Path) -> Generator[None]:
-    """Adds the place and the remedy if the file system reports only that it is full or read-only.
-
-    Other errors without a file name may come from the user's input, so they pass unchanged.
-
-    Raises:
-        OSError: the file system is full or read-only. The error has the same number and notes, and the directory.
-    """
-    try:
-        yield
-    except OSError as error:
-        code = error.errno
-        if code not in (errno.ENOSPC, errno.EDQUOT, errno.EROFS) or error.filename is not None:
-            raise
-        words = f"{os.strerror(code)}{_free(directory)}. Checkpoints are untouched. {_CURES[code]}"
-        named = OSError(code, words, str(directory))
-        for note in getattr(error, "__notes__", ()):
-            named.add_note(note)
-        raise named from error
-
-
-def errno_of(error: BaseException) -> int | None:
-    """Returns the error number of an exception of the file system or of tensorstore, if it is known."""
-    if isinstance(error, OSError) and error.errno is not None:
-        return error.errno
-    text = str(error).lower()
-    return next((code for words, code in _WORDS.items() if words in text), None)
-
-
-def brief(error: BaseException) -> str:
-    """Returns an error in one line, because tensorstore's messages fill pages."""
-    code, text = errno_of(error), " ".join(str(error).split())
-    reason = "" if code is None or os.strerror(code).lower() in text[:200].lower() else f"{os.strerror(code)}; "
-    return f"{reason}{type(error).__name__}: {text[:200]}{'...' if len(text) > 200 else ''}"
-
-
-def _free(root: Path) -> str:
-    place = next((p for p in (root, *root.parents) if p.exists()), root)
-    try:
-        return f", {shutil.disk_usage(place).free / 1e6:,.1f} MB are free"
-    except OSError:
-        return ""
-
-
-def _failed(root: Path, need: int, error: Exception) -> CheckpointError:
-    code = errno_of(error)
-    cure = _CURES.get(code, "See the cause above.")
-    return CheckpointError(
-        f"A checkpoint could not be written to {root} ({brief(error)}). It needs {need / 1e6:,.1f} MB{_free(root)}. "
-        f"Existing checkpoints are untouched. {cure}"
-    )
-
 
 #: The seconds between the first attempt and the second.
 _PAUSE_SECS = 0.5
@@ -135,6 +43,9 @@ class Draft:
         manifest: the manifest, complete except for arrays and files.
         arrays: the host arrays, by item and path.
         files: the JSON values of the files, by file name.
+        pieces: the arrays of which this process holds pieces, by item and path. Each process then writes a pack. None:
+            a single process writes whole arrays.
+        base: the base of an incremental save, which writes only the changes. None: everything is written.
         entries: the entries to record with the checkpoint, if there is a journal.
         superfluous: the steps that no rule keeps after this checkpoint exists.
     """
@@ -142,6 +53,8 @@ class Draft:
     manifest: Manifest
     arrays: Mapping[str, Mapping[str, HostArray]]
     files: Mapping[str, Any]
+    pieces: Mapping[str, Mapping[str, Pieces]] | None = None
+    base: Base | None = None
     entries: Sequence[Entry] = ()
     superfluous: Sequence[int] = ()
 
@@ -150,53 +63,87 @@ class Draft:
         """The number of bytes of the arrays."""
         return sum(host.stored.nbytes for named in self.arrays.values() for host in named.values())
 
-    def of_run(self, created: float, packages: Mapping[str, str]) -> Draft:
-        """Returns the draft with the Unix time of the run's first save and the versions of the packages that write."""
-        return replace(self, manifest=replace(self.manifest, run_created=created, packages=packages))
 
+def commit(shelf: Shelf, draft: Draft, processes: Coordinator = ALONE, publisher: Publisher = IN_PLACE) -> Path:
+    """Writes a checkpoint, and tries once more after a failure that may pass.
 
-def commit_or_explain(shelf: Shelf, draft: Draft) -> Path:
-    """Calls `commit`, and tries once more after a failure that may be temporary.
+    All processes call this for the same step. They see the same outcomes, so all of them make the second attempt.
 
-    Raises:
-        NanLossDuringTrainingError: the state is not finite. Nothing is written.
-        CheckpointError: the checkpoint could not be written. The message has the place, the need and the remedy.
-            Nothing was written, and no other checkpoint has changed.
-    """
-    root = shelf.root
-    with explained(root, draft.bytes):
-        try:
-            return commit(shelf, draft)
-        except EstimatorError:
-            raise
-        except Exception as error:
-            if errno_of(error) in (errno.EROFS, errno.EACCES, errno.EPERM):
-                raise
-            _log.warning("Writing a checkpoint to %s failed (%s); the write is retried once.", root, brief(error))
-            time.sleep(_PAUSE_SECS)
-            return commit(shelf, draft)
-
-
-def commit(shelf: Shelf, draft: Draft) -> Path:
-    """Writes a checkpoint under a unique name, seals its manifest, and then publishes it.
+    Args:
+        shelf: the checkpoints directory, which all processes share, or the own one of each process. The shelf of the
+            chief publishes.
+        draft: the draft of this process: whole arrays in the chief's, named pieces in all.
+        processes: the processes that save together.
+        publisher: the publisher of this process. A failure of it raises an error in all processes.
 
     Raises:
-        NanLossDuringTrainingError: the state is not finite. Nothing is written.
-        OSError, ValueError: errors of the file system or of orbax. The written files are removed, and no other
-            checkpoint has changed.
+        NanLossDuringTrainingError: the state of a process is not finite. Nothing is written.
+        CheckpointError: the checkpoint could not be written. The message has the place, the need and the remedy, and
+            the process if there are several. Nothing was written, and no other checkpoint has changed.
+        SupersededError, StorageGoneError: the run must not continue. Raised in all processes.
+        ProcessLostError: a process is lost. The checkpoint does not exist.
     """
-    step = draft.manifest.step
-    # A unique name for each attempt, because writes of a failed one may still be running inside tensorstore.
-    work = shelf.begin(step)
     try:
-        _require_space(shelf.root, draft.bytes)
-        work.mkdir()
-        _write(work, draft)
-        return shelf.publish(work, step, draft.entries, draft.superfluous)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            shelf.discard(work)
+        return _attempt(shelf, draft, processes, publisher)
+    except PassingError as failed:
+        _log.warning("Writing a checkpoint to %s failed (%s); the write is retried once.", shelf.root, failed.reason)
+    time.sleep(_PAUSE_SECS)
+    # The first attempt may be recorded. The second then retires it by its digest, so the manifests must differ.
+    draft = replace(draft, manifest=replace(draft.manifest, created=time.time()))
+    try:
+        return _attempt(shelf, draft, processes, publisher)
+    except PassingError as failed:
+        raise failed.error from failed.error.__cause__
+
+
+def _attempt(shelf: Shelf, draft: Draft, processes: Coordinator, publisher: Publisher) -> Path:
+    step, chief, alone = draft.manifest.step, processes.index == 0, processes.count == 1
+    together = Together(processes=processes, root=shelf.root, need=draft.bytes)
+    # A unique name for each attempt, because writes of a failed one may still be running inside tensorstore.
+    name, place = together.in_chief(
+        "save-begin", partial(_begin, shelf, draft), lambda work: [work.name, publisher.place(step)]
+    )
+    work = shelf.root / name
+
+    def write() -> Part:
+        if not chief:
+            publisher.begin(work)
+        return _write(work, draft, processes.index)
+
+    def sent(part: Part) -> object:
+        publisher.send(work, place)
+        return part if alone else part.to_json()
+
+    def published(path: Path) -> object:
+        publisher.publish(path, place)
+        return [path.name, [] if alone else shelf.steps()]
+
+    def followed(_: object) -> None:
+        if not chief:
+            publisher.follow(work, place, shelf, step, kept)
+
+    try:
+        told = together.in_each("save-written", write, sent)
+        parts = told if alone else [Part.from_json(one) for one in told]
+        name, kept = together.in_chief("save-sealed", partial(_seal, shelf, work, draft, parts), published)
+    except BaseException as error:
+        # After the loss of a process, the next run removes the remains, because another process may still be writing.
+        if not isinstance(error, ProcessLostError):
+            with contextlib.suppress(OSError):
+                (shelf.discard if chief else publisher.drop)(work)
         raise
+    if place:  # if each process has its own directory
+        saved = f"checkpoint {step} is saved, but this process could not bring it to its own directory: "
+        together.in_each("save-followed", lambda: None, followed, saved)
+    return shelf.root / (name if chief else str(step))
+
+
+def _begin(shelf: Shelf, draft: Draft) -> Path:
+    work = shelf.begin(draft.manifest.step)
+    if draft.pieces is None:
+        _require_space(shelf.root, draft.bytes)
+    work.mkdir()
+    return work
 
 
 def _require_space(root: Path, need: int) -> None:
@@ -205,7 +152,16 @@ def _require_space(root: Path, need: int) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(root))
 
 
-def _write(work: Path, draft: Draft) -> None:
+def _write(work: Path, draft: Draft, process: int) -> Part:
+    if draft.pieces is None:
+        return Part(arrays=_write_arrays(work, draft))
+    from estimator_core._checkpoint.pieces import write_part
+
+    check_finite(draft.manifest.step, draft.arrays)
+    return write_part(work, process, draft.arrays, draft.pieces, draft.base)
+
+
+def _write_arrays(work: Path, draft: Draft) -> Mapping[str, Mapping[str, ArrayEntry]]:
     stored = {
         item: {path: host.stored for path, host in named.items() if host.stored.size}
         for item, named in draft.arrays.items()
@@ -217,7 +173,18 @@ def _write(work: Path, draft: Draft) -> None:
             orbax_io.write_arrays(work / catalog.ARRAYS_DIR, stored)
         finally:
             finite.result()  # a diverged state is the most important error, even if others occur
-    seal(work, replace(draft.manifest, arrays=entries.result()), draft.files)
+    return entries.result()
+
+
+def _seal(shelf: Shelf, work: Path, draft: Draft, parts: Sequence[Part]) -> Path:
+    if draft.pieces is None:
+        manifest = replace(draft.manifest, arrays=parts[0].arrays)
+    else:
+        from estimator_core._checkpoint.pieces import manifest_of
+
+        manifest = manifest_of(draft.manifest, parts)
+    seal(work, manifest, draft.files)
+    return shelf.publish(work, manifest.step, draft.entries, draft.superfluous)
 
 
 def seal(work: Path, manifest: Manifest, files: Mapping[str, object]) -> None:

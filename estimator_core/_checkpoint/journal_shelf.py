@@ -121,10 +121,10 @@ class JournalShelf:
         retired = {live[one].place: (one, live[one].digest) for one in superfluous if one in live}
         if (before := live.get(step)) is not None:
             retired[before.place] = step, before.digest
-        removed, self._removed = self._removed, []
-        self._published.add(work)
         sync_event_files(self.root.parent, entries)
         sync_directory(self.root)  # the record must not outlive the directory, but its later name may be lost
+        removed, self._removed = self._removed, []
+        self._published.add(work)
         try:
             self._journal.publish(saved, *entries, *(Retired(place=place) for place in retired), *removed)
         except (SupersededError, StorageGoneError):  # the record was not written; after other errors it may exist
@@ -156,14 +156,14 @@ class JournalShelf:
             try:
                 work.rename(target)
             except FileNotFoundError:  # another process has renamed it
-                break
+                pass
             except OSError:
                 if not os.path.lexists(target):
                     raise
                 self._put_aside(target, saved)
                 continue
+            self._published.discard(work)
             break
-        self._published.discard(work)
         return where_is(self.root, saved) or target
 
     def _put_aside(self, target: Path, saved: Saved) -> None:

@@ -9,8 +9,8 @@ from __future__ import annotations
 import errno
 import json
 import zlib
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -88,6 +88,35 @@ class ArrayEntry:
                 PieceEntry(process=process, place=tuple((start, stop) for start, stop in place), bytes=size, crc32=crc)
                 for process, place, size, crc in entry.get("pieces", ())
             ),
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Part:
+    """The contribution of one process to a manifest.
+
+    Args:
+        arrays: the entries of the arrays of which it has written the whole or a piece, by item and path.
+        packs: the packs that it has written or linked.
+        checksums: one checksum for each piece in a pack, by item, path and place.
+    """
+
+    arrays: Mapping[str, Mapping[str, ArrayEntry]]
+    packs: Sequence[PackEntry] = ()
+    checksums: Mapping[str, Mapping[str, Mapping[str, str]]] = field(default_factory=dict[str, Any])
+
+    def to_json(self) -> dict[str, Any]:
+        """Returns the part as a JSON object."""
+        arrays = {item: {path: entry.to_json() for path, entry in named.items()} for item, named in self.arrays.items()}
+        return {"arrays": arrays, "packs": [pack.to_json() for pack in self.packs], "checksums": self.checksums}
+
+    @staticmethod
+    def from_json(part: Mapping[str, Any]) -> Part:
+        """Reads a part that `to_json` returned."""
+        return Part(
+            arrays=_entries(part["arrays"]),
+            packs=[PackEntry.from_json(pack) for pack in part["packs"]],
+            checksums=part["checksums"],
         )
 
 
@@ -216,10 +245,7 @@ def _parse(directory: Path, data: bytes) -> Manifest:
             created=body["created"],
             run_created=body["run_created"],
             packages=body["packages"],
-            arrays={
-                item: {path: ArrayEntry.from_json(entry) for path, entry in named.items()}
-                for item, named in body["arrays"].items()
-            },
+            arrays=_entries(body["arrays"]),
             files={_inside(name): FileEntry(**entry) for name, entry in body["files"].items()},
             timers=body["timers"],
             extras=body["extras"],
@@ -232,6 +258,10 @@ def _parse(directory: Path, data: bytes) -> Manifest:
         raise CheckpointCorruptError(
             f"The checkpoint {directory} is damaged: its manifest cannot be trusted ({error}). {USE_ANOTHER}"
         ) from error
+
+
+def _entries(arrays: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, ArrayEntry]]:
+    return {item: {path: ArrayEntry.from_json(one) for path, one in named.items()} for item, named in arrays.items()}
 
 
 def _seal(body: Mapping[str, object]) -> str:

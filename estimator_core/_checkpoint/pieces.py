@@ -11,11 +11,13 @@ from typing import Any
 import numpy as np
 
 from estimator_core._checkpoint.host_copy import HostArray, Key
-from estimator_core._checkpoint.manifest import ArrayEntry, checksum, read_manifest
+from estimator_core._checkpoint.manifest import FORMAT, ArrayEntry, Manifest, Part, checksum, read_manifest
 from estimator_core._packs.boxes import Box, whole
 from estimator_core._packs.entry import PackEntry, base_name, pack_name
 from estimator_core._packs.index import Piece
-from estimator_core._packs.write import HostPiece, delta_pieces, described, piece_name
+from estimator_core._packs.write import HostPiece, delta_pieces, described, piece_name, write_pack
+from estimator_core._storage.contract import StorageError
+from estimator_core._storage.local import LocalStorage
 from estimator_core.errors import CheckpointError
 
 
@@ -112,31 +114,24 @@ def checksums(index: Sequence[Piece]) -> dict[str, dict[str, dict[str, str]]]:
     return found
 
 
-def merge_entries(
-    entries: Sequence[Mapping[str, Mapping[str, ArrayEntry]]],
-    sums: Sequence[Mapping[str, Mapping[str, Mapping[str, str]]]],
-) -> dict[str, dict[str, ArrayEntry]]:
-    """Merges the entries that the processes have written into one list of arrays.
-
-    Args:
-        entries: the `entries_of` each process, in order.
-        sums: the `checksums` of each process, in order.
-    """
+def manifest_of(manifest: Manifest, parts: Sequence[Part]) -> Manifest:
+    """Completes the manifest of a checkpoint with the parts that the processes have written, in order."""
     merged: dict[str, dict[str, ArrayEntry]] = {}
     places: dict[tuple[str, str], dict[str, str]] = {}
-    for own, own_sums in zip(entries, sums, strict=True):
-        for item, named in own.items():
+    for part in parts:
+        for item, named in part.arrays.items():
             known = merged.setdefault(item, {})
             for path, entry in named.items():
                 before = known[path].bytes if path in known else 0
                 known[path] = replace(entry, bytes=before + entry.bytes)
-        for item, named in own_sums.items():
-            for path, of_pieces in named.items():
+        for item, sums in part.checksums.items():
+            for path, of_pieces in sums.items():
                 places.setdefault((item, path), {}).update(of_pieces)
     for (item, path), of_pieces in places.items():
         text = "".join(f"{place}{crc}" for place, crc in sorted(of_pieces.items()))
         merged[item][path] = replace(merged[item][path], crc32=checksum(text.encode()))
-    return merged
+    packs = tuple(pack for part in parts for pack in part.packs)
+    return replace(manifest, arrays=merged, packs=packs, format=FORMAT)
 
 
 def _entry(host: HostArray, shape: tuple[int, ...]) -> ArrayEntry:
@@ -170,47 +165,51 @@ class Base:
     rows: Mapping[Key, np.ndarray]
 
 
-@dataclass(frozen=True, kw_only=True)
-class Share:
-    """The part of a checkpoint that one process writes.
+def write_part(
+    work: Path,
+    process: int,
+    arrays: Mapping[str, Mapping[str, HostArray]],
+    pieces: Mapping[str, Mapping[str, Pieces]],
+    base: Base | None,
+) -> Part:
+    """Writes the pack of a process into a checkpoint directory: all of its pieces, or only the changes.
 
     Args:
-        pieces: the pieces of its pack.
-        entries: further arrays for the manifest, by item and name: the changed rows, and their numbers.
-        unchanged: the current form of the pieces that are in the linked pack or replace rows of one there.
-        linked: the packs of the full save, already in place.
-    """
-
-    pieces: list[HostPiece]
-    entries: dict[str, dict[str, ArrayEntry]]
-    unchanged: list[Piece]
-    linked: list[PackEntry]
-
-
-def share_of(work: Path, process: int, own: Mapping[Key, HostPiece], base: Base | None) -> Share:
-    """Returns the part that a process writes into a checkpoint directory: all of its pieces, or only the changes.
+        work: the directory.
+        process: the index of this process.
+        arrays: its host arrays, by item and name.
+        pieces: the arrays of which it holds pieces.
+        base: the base of an incremental save. None: everything is written.
 
     Raises:
         CheckpointError: the manifest of the base cannot be read, or the pack of its full save was deleted.
-        OSError: the pack of the full save cannot be linked.
+        OSError: the pack cannot be written, or that of the full save cannot be linked.
+        StorageGoneError: the directory was removed.
     """
-    linked = [] if base is None else _link(work, process, base.checkpoint)
-    if base is None or not linked:
-        return Share(pieces=list(own.values()), entries={}, unchanged=[], linked=[])
-    pieces: list[HostPiece] = []
-    entries: dict[str, dict[str, ArrayEntry]] = {}
-    unchanged: list[Piece] = []
-    for key, piece in own.items():
-        rows = base.rows.get(key)
+    packs = [] if base is None else _link(work, process, base.checkpoint)
+    changed = base.rows if base is not None and packs else {}
+    entries = entries_of(arrays, pieces)
+    written: list[HostPiece] = []
+    index: list[Piece] = []  # the current form of the pieces that are in the linked pack or replace rows of one there
+    for key, piece in host_pieces(arrays, pieces).items():
+        rows = changed.get(key)
         if rows is None or _MOST * rows.size > len(piece.array):
-            pieces.append(piece)
+            written.append(piece)
             continue
-        unchanged.append(described(piece))
+        index.append(described(piece))
         for part in delta_pieces(piece, rows):
-            pieces.append(part)
+            written.append(part)
             entry = ArrayEntry(shape=part.shape, dtype=part.array.dtype.name, bytes=part.array.nbytes, crc32="")
             entries.setdefault(part.item, {})[part.path] = entry
-    return Share(pieces=pieces, entries=entries, unchanged=unchanged, linked=linked)
+    if any(piece.array.size for piece in written):
+        try:
+            pack, of_pack = write_pack(LocalStorage(work), pack_name(process), written)
+        except StorageError as error:
+            if isinstance(error.__cause__, OSError):  # as of any other file of a checkpoint, so that it may pass
+                raise error.__cause__ from None
+            raise
+        packs, index = [pack, *packs], [*of_pack, *index]
+    return Part(arrays=entries, packs=packs, checksums=checksums(index))
 
 
 def _link(work: Path, process: int, checkpoint: Path) -> list[PackEntry]:

@@ -22,7 +22,8 @@ import numpy as np
 from estimator_core import __version__
 from estimator_core._checkpoint import catalog
 from estimator_core._checkpoint.catalog import all_checkpoints, latest_checkpoint
-from estimator_core._checkpoint.commit import Draft, commit_or_explain, explained
+from estimator_core._checkpoint.commit import Draft, commit
+from estimator_core._checkpoint.failures import explained
 from estimator_core._checkpoint.host_copy import NO_ROW_CHANGES, HostBuffers, RowChanges
 from estimator_core._checkpoint.items import CheckpointItems, PendingCheckpoint, split_hook_states
 from estimator_core._checkpoint.manifest import Manifest, read_manifest
@@ -119,10 +120,9 @@ class CheckpointStore:
         """
         if self._pending is not None:
             self._pending.settle()
-        draft, pieces = self._draft(step, items)
-        draft = replace(draft, entries=entries)
-        base = self._base()
-        self._pending = PendingCheckpoint(step, lambda: self._commit(draft, pieces, base))
+        draft = self._draft(step, items)
+        draft = replace(draft, entries=entries, base=self._base())
+        self._pending = PendingCheckpoint(step, lambda: self._commit(draft))
         return self._pending
 
     def latest(self) -> str | None:
@@ -167,7 +167,7 @@ class CheckpointStore:
                 raise
             _log.error("The last checkpoint was not written either: %s", failed)
 
-    def _draft(self, step: int, items: CheckpointItems) -> tuple[Draft, Mapping[str, Mapping[str, Pieces]]]:
+    def _draft(self, step: int, items: CheckpointItems) -> Draft:
         hook_tree, hook_arrays = split_hook_states(items.hooks)
         named: Mapping[str, Mapping[str, Any]] = {
             "clock": {"clock": items.clock},
@@ -176,7 +176,7 @@ class CheckpointStore:
             "opt_state": items.opt_state,
             "hooks": hook_arrays,
         }
-        pieces: Mapping[str, Mapping[str, Pieces]] = {}
+        pieces: Mapping[str, Mapping[str, Pieces]] | None = {} if self._full_every > 1 else None
         if self._processes.count > 1:
             from estimator_core._checkpoint.pieces import split_off
 
@@ -195,7 +195,7 @@ class CheckpointStore:
             extras=_json_copy("manifest", items.manifest),
         )
         files = {catalog.INPUT_FILE: _json_copy("input", items.input), catalog.HOOKS_FILE: hook_tree}
-        return Draft(manifest=manifest, arrays=arrays, files=files), pieces
+        return Draft(manifest=manifest, arrays=arrays, files=files, pieces=pieces)
 
     def _base(self) -> Base | None:
         """Returns the base with which the new copy is compared; None for a full save."""
@@ -208,38 +208,28 @@ class CheckpointStore:
         self._buffers.begin_full()
         return None
 
-    def _commit(self, draft: Draft, pieces: Mapping[str, Mapping[str, Pieces]], base: Base | None) -> str:
+    def _commit(self, draft: Draft) -> str:
         self._newest = None  # after a save that fails comes a full one
-        if self._processes.index != 0:
-            self._newest = self._commit_together(draft, pieces, base)
-            return str(self._newest)
+        if self._processes.index == 0:
+            draft = self._completed(draft)
+        publisher = replace(self._publisher, publish=partial(self._publish, draft))
+        self._newest = commit(self._shelf, draft, self._processes, publisher)
+        return str(self._newest)
+
+    def _completed(self, draft: Draft) -> Draft:
+        """Returns the chief's draft: with the time of the first save, the packages, and the superfluous steps."""
         self._read_history()
-        if self._run_created is None:
-            self._run_created = draft.manifest.created
-        step = draft.manifest.step
-        self._created[step] = draft.manifest.created
-        draft = replace(
-            draft.of_run(self._run_created, _package_versions()), superfluous=self._superfluous(just_written=step)
-        )
-        if self._processes.count > 1 or self._full_every > 1:
-            path = self._commit_together(draft, pieces, base)
-        else:
-            path = commit_or_explain(self._shelf, draft)
-            self._publish(draft, path, "")
-        self._newest = path
-        return str(path)
+        step, created = draft.manifest.step, draft.manifest.created
+        self._created[step] = created
+        self._run_created = created if self._run_created is None else self._run_created
+        manifest = replace(draft.manifest, run_created=self._run_created, packages=_package_versions())
+        return replace(draft, manifest=manifest, superfluous=self._superfluous(just_written=step))
 
     def _publish(self, draft: Draft, path: Path, place: str) -> None:
         for gone in self._shelf.remove(draft.superfluous):
             if gone != draft.manifest.step:
                 self._created.pop(gone, None)
         self._publisher.publish(path, place)
-
-    def _commit_together(self, draft: Draft, pieces: Mapping[str, Mapping[str, Pieces]], base: Base | None) -> Path:
-        from estimator_core._checkpoint.commit_together import commit_together
-
-        publisher = replace(self._publisher, publish=partial(self._publish, draft))
-        return commit_together(self._shelf, draft, pieces, self._processes, base, publisher)
 
     def _read_history(self) -> None:
         """Reads the time of each existing checkpoint from its manifest, once."""

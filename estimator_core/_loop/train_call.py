@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 
 from estimator_core._checkpoint import CheckpointStore, catalog
-from estimator_core._checkpoint.commit import placed
+from estimator_core._checkpoint.failures import placed
 from estimator_core._checkpoint.journal_shelf import JournalShelf
 from estimator_core._checkpoint.lock import LOCK_FILE, ModelDirLock
 from estimator_core._checkpoint.preemption import Preemption

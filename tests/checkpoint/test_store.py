@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from estimator_core._checkpoint import CheckpointItems, CheckpointStore, latest_checkpoint
-from estimator_core._checkpoint import commit as commit_module
 from estimator_core._checkpoint import host_copy as host_copy_module
+from estimator_core._checkpoint import store as store_module
 from estimator_core._checkpoint.host_copy import is_of_the_host
 from estimator_core._checkpoint.read import read_checkpoint
 from estimator_core.errors import (
@@ -235,17 +235,17 @@ def test_a_step_that_is_saved_again_replaces_the_old_one(tmp_path, small_items, 
 
 def test_one_commit_at_a_time_and_no_thread_left(tmp_path, monkeypatch):
     running, most = [], []
-    real = commit_module.commit
+    real = store_module.commit
 
-    def counted(root, draft):
+    def counted(shelf, draft, *others):
         running.append(draft)
         most.append(len(running))
         try:
-            return real(root, draft)
+            return real(shelf, draft, *others)
         finally:
             running.pop()
 
-    monkeypatch.setattr(commit_module, "commit", counted)
+    monkeypatch.setattr(store_module, "commit", counted)
     before = threading.active_count()
     with CheckpointStore(tmp_path) as store:
         for step in range(4):

@@ -116,14 +116,14 @@ def test_a_checkpoint_whose_commit_fails_is_not_told(
 ) -> None:
     from estimator_core._checkpoint import store
 
-    commit = store.commit_or_explain
+    commit = store.commit
 
-    def fails_at_ten(root: Any, draft: Any) -> Any:
+    def fails_at_ten(shelf: Any, draft: Any, *others: Any) -> Any:
         if draft.manifest.step == 10:
             raise OSError("the disk is gone")
-        return commit(root, draft)
+        return commit(shelf, draft, *others)
 
-    monkeypatch.setattr(store, "commit_or_explain", fails_at_ten)
+    monkeypatch.setattr(store, "commit", fails_at_ten)
     with pytest.raises(OSError, match="power cut" if crashes else "the disk is gone"):
         observed().train(train_input, hooks=[Crash(11)] if crashes else [], max_steps=12)
     assert [step for step, _ in told] == [0]

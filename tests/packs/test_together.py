@@ -1,9 +1,7 @@
 """Tests that several processes agree on which checkpoint is intact, although each checks only a share of it."""
 
 import shutil
-import threading
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -11,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from threads import in_threads
 
 from estimator_core._checkpoint.manifest import read_manifest
 from estimator_core._checkpoint.newest import Restored, read_latest
@@ -30,28 +29,9 @@ from estimator_core.storage import Data, ObjectMissingError, ShortReadError, Sto
 COUNT = 3
 
 
-class Threads:
-    """A coordinator of threads instead of processes. They agree through memory."""
-
-    def __init__(self, index: int, barrier: threading.Barrier, told: dict[int, str | None]) -> None:
-        self.index, self.count, self._barrier, self._told = index, COUNT, barrier, told
-
-    def agree(self, topic: str, value: str, timeout: float) -> list[str]:
-        self._told[self.index] = value
-        self._barrier.wait(60)
-        values = [self._told[index] for index in range(COUNT)]
-        self._barrier.wait(60)
-        return [value for value in values if value is not None]
-
-    def tell(self, topic: str, value: str | None, timeout: float) -> str:
-        return self.agree(topic, value or "null", timeout)[0]
-
-
 def in_all(do: Callable[[Any], Any]) -> list[Any]:
     """Returns the results of all threads."""
-    barrier, told = threading.Barrier(COUNT), dict.fromkeys(range(COUNT))
-    with ThreadPoolExecutor(COUNT) as pool:
-        return list(pool.map(lambda index: do(Threads(index, barrier, told)), range(COUNT)))
+    return in_threads(COUNT, do)
 
 
 def items(step: int) -> CheckpointItems:

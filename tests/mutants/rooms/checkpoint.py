@@ -255,8 +255,8 @@ MUTANTS = (
         name="a-failed-save-leaves-its-files",
         guarantee="rule 3",
         file=_ROOM + "commit.py",
-        old="with contextlib.suppress(OSError):\n            shelf.discard(work)",
-        new="with contextlib.suppress(OSError):\n            pass",
+        old="(shelf.discard if chief else publisher.drop)(work)",
+        new="pass",
         tests=("test_a_full_disk_is_named_and_costs_one_checkpoint",),
     ),
     Mutant(
@@ -270,17 +270,17 @@ MUTANTS = (
     Mutant(
         name="missing-rights-are-tried-twice",
         guarantee="rule 3",
-        file=_ROOM + "commit.py",
-        old="if errno_of(error) in (errno.EROFS, errno.EACCES, errno.EPERM):",
-        new="if False:",
+        file=_ROOM + "failures.py",
+        old=" and errno_of(error) not in (errno.EROFS, errno.EACCES, errno.EPERM)",
+        new="",
         tests=("test_missing_rights_are_not_tried_twice",),
     ),
     Mutant(
         name="a-failure-that-passes-costs-a-checkpoint",
         guarantee="rule 3",
         file=_ROOM + "commit.py",
-        old="time.sleep(_PAUSE_SECS)\n            return commit(shelf, draft)",
-        new="raise",
+        old="    time.sleep(_PAUSE_SECS)\n",
+        new="        raise failed.error from None\n",
         tests=("test_a_failure_that_passes_costs_nothing",),
     ),
     # ---- Saves in the background
