@@ -30,6 +30,24 @@ def test_in_a_mini_batch_the_first_centre_counts_as_a_point(tmp_path):
     assert np.asarray(kmeans.cluster_centers()) == pytest.approx(np.array([[0.0, 1 / 3], [10.0, 10 + 1 / 3]]))
 
 
+@pytest.mark.parametrize("mini", [True, False])
+def test_k_means_ignores_points_that_only_fill_up_a_batch(tmp_path, mini):
+    points = np.concatenate([POINTS, [[10, 13]]]).astype(np.float32)
+
+    def input_fn(ragged):
+        return ec.inputs.numpy_input_fn({"x": points}, batch_size=4, shuffle=False, num_epochs=1, ragged=ragged)
+
+    centres, scores = [], []
+    for ragged in ("exact", "pad"):
+        options = {"initial_clusters": [[0, 0], [10, 10]], "use_mini_batch": mini}
+        kmeans = tab.KMeans(2, config=quiet(tmp_path / ragged), **options).train(input_fn(ragged))
+        centres.append(kmeans.cluster_centers().tolist())
+        found = kmeans.evaluate(input_fn(ragged))
+        scores.append((found["loss"], found["score"]))
+    assert centres[0] == centres[1]
+    assert scores[0] == scores[1]
+
+
 @pytest.mark.parametrize(
     "options",
     [

@@ -125,7 +125,28 @@ def test_a_model_without_metrics_of_examples(tmp_path, given, caplog):
     rows = {row.name: (row.examples, row.metrics.get("middle")) for row in rows_of(found)}
     middles = (2.0, 0.5, 3.0) if given else (None, None, None)
     assert rows == {"all": (5, middles[0]), "key=1": (2, middles[1]), "key=2": (3, middles[2])}
-    assert ("Slices have no metrics, only counts of examples" in caplog.text) == (not given)
+    assert ("Slices have no metrics, only counts: no eval_metric_ops is a metric of examples." in caplog.text) == (
+        not given
+    )
+
+
+@pytest.mark.parametrize("ragged", ["exact", "pad"])
+def test_a_mean_of_scalars_counts_batches_and_has_no_slices(tmp_path, ragged):
+    """The losses of a MultiHead are such means. Each batch would count once for each group of examples."""
+
+    def with_loss(features, labels, mode):
+        spec = model_fn(features, labels, mode)
+        losses = {"loss/head": metrics.mean(metrics_loss(labels)), "loss/rate": metrics.mean(0.1)}
+        return ec.EstimatorSpec(mode, loss=spec.loss, eval_metric_ops={**spec.eval_metric_ops, **losses})
+
+    keys, labels = np.array([1, 1, 2, 2, 2, 1]), np.arange(6, dtype=np.float32)
+    inputs = ec.inputs.numpy_input_fn({"key": keys}, labels, batch_size=4, shuffle=False, ragged=ragged)
+    config = ec.RunConfig(tf_random_seed=1, allow_untrained=True)
+    found = ec.Estimator(with_loss, str(tmp_path), config).evaluate(inputs, slices=["key"])
+    assert found["loss/head"] == (1.5 + 4.5) / 2
+    assert values(found) == {"all": (6, 2.5), "key=1": (3, 2.0), "key=2": (3, 3.0)}
+    assert {name for row in rows_of(found) for name in row.metrics} == {"mean"}
+    assert not [name for name in found if name.startswith("loss/head/")]
 
 
 def test_slices_that_appear_late_grow_beyond_the_first_room(tmp_path):

@@ -9,8 +9,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from estimator_core.metrics import Metric, merge_metrics, split_host_metrics
-from estimator_slices.hoisting import hoisted
+from estimator_core.metrics import Mean, Metric, merge_metrics, split_host_metrics
+from estimator_slices.hoisting import dependent, hoisted
 
 #: The largest number of example weights that are processed together: slices times groups times rows.
 _TOGETHER = 2**19
@@ -41,6 +41,26 @@ class Keys(NamedTuple):
     slots: Any
     groups: Any
     cells: Any
+
+
+def of_examples(batch_metrics: Callable[..., Metrics]) -> Callable[..., Metrics]:
+    """Returns the function without means of scalars, which count once per batch and have no value for a slice.
+
+    Args:
+        batch_metrics: the function of `Run.batch_metrics`.
+    """
+
+    def chosen(state: Any, features: Any, labels: Any, weights: Any) -> Metrics:
+        found = batch_metrics(state, features, labels, weights)
+        if weights is None:
+            rows = next(leaf.shape[0] for leaf in jax.tree.leaves((features, labels)) if np.ndim(leaf))
+            weights = jnp.ones(rows, jnp.float32)
+        varies = dependent(batch_metrics, (state, features, labels), weights)
+        return {
+            name: metric for name, metric in found.items() if not (isinstance(metric, Mean) and not varies[name].weight)
+        }
+
+    return chosen
 
 
 def folding(batch_metrics: Callable[..., Metrics], groups: int) -> Callable[..., tuple[Table, Metrics]]:

@@ -34,13 +34,7 @@ def hoisted(function: Callable[..., Any], args: Sequence[Any], last: Any) -> tup
     closed, shapes = jax.make_jaxpr(function, return_shape=True)(*args, last)
     treedef = jax.tree.structure(shapes)
     jaxpr = closed.jaxpr
-    varying, early, late = {jaxpr.invars[-1]}, list[Any](), list[Any]()
-    for equation in jaxpr.eqns:
-        if varying.isdisjoint(_variables(equation.invars)):
-            early.append(equation)
-        else:
-            late.append(equation)
-            varying.update(equation.outvars)
+    varying, early, late = _parted(jaxpr)
     used = [v for equation in late for v in _variables(equation.invars)] + _variables(jaxpr.outvars)
     needed = [v for v in dict.fromkeys(used) if v not in varying]
     first = jaxpr.replace(eqns=early, outvars=needed)
@@ -50,6 +44,32 @@ def hoisted(function: Callable[..., Any], args: Sequence[Any], last: Any) -> tup
     )
     rest = jax_core.jaxpr_as_fun(jax_core.ClosedJaxpr(second, []))
     return lambda value: jax.tree.unflatten(treedef, rest(*known, value)), shapes
+
+
+def dependent(function: Callable[..., Any], args: Sequence[Any], last: Any) -> Any:
+    """Returns for each leaf of the result of `function(*args, last)` whether it depends on the last argument.
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> dependent(lambda x, w: (x.sum(), (x * w).sum()), [jnp.zeros(3)], jnp.ones(3))
+        (False, True)
+    """
+    closed, shapes = jax.make_jaxpr(function, return_shape=True)(*args, last)
+    varying, _, _ = _parted(closed.jaxpr)
+    found = [not varying.isdisjoint(_variables([leaf])) for leaf in closed.jaxpr.outvars]
+    return jax.tree.unflatten(jax.tree.structure(shapes), found)
+
+
+def _parted(jaxpr: Any) -> tuple[set[Any], list[Any], list[Any]]:
+    """Returns the variables that depend on the last input, and the equations that do not and that do."""
+    varying, early, late = {jaxpr.invars[-1]}, list[Any](), list[Any]()
+    for equation in jaxpr.eqns:
+        if varying.isdisjoint(_variables(equation.invars)):
+            early.append(equation)
+        else:
+            late.append(equation)
+            varying.update(equation.outvars)
+    return varying, early, late
 
 
 def _variables(values: Any) -> list[Any]:

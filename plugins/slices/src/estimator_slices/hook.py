@@ -15,7 +15,7 @@ from estimator_core.errors import ArgumentError
 from estimator_core.hooks import Hook
 from estimator_core.modes import ModeKeys
 from estimator_slices.exchange import global_keys
-from estimator_slices.fold import folding
+from estimator_slices.fold import folding, of_examples
 from estimator_slices.keys import Drawn, KeyReader, crossings
 from estimator_slices.rows import RESULT, SliceRow, by_name
 from estimator_slices.tally import Tally
@@ -92,7 +92,7 @@ class SliceHook(Hook):
         batch = run.state, run.batch.features, run.batch.labels, run.batch.weights
         rows = next(leaf.shape[0] for leaf in jax.tree.leaves(batch[1:]) if np.ndim(leaf))
         keys = global_keys(drawn, run.input_part, rows, _own_rows(run, drawn))
-        self._tally.add(self._program(run), run.batch_metrics, batch, keys)
+        self._tally.add(self._program(run), of_examples(run.batch_metrics), batch, keys)
 
     def end(self, run: Run) -> None:
         """Adds the slices to the results, unless the evaluation failed."""
@@ -100,7 +100,7 @@ class SliceHook(Hook):
         if active and not run.failed:
             rows = self._tally.rows()
             if rows and not rows[0].metrics:
-                _log.warning("Slices have no metrics, only counts of examples: the model has no eval_metric_ops.")
+                _log.warning("Slices have no metrics, only counts: no eval_metric_ops is a metric of examples.")
             for name, row in by_name(rows[1:]).items():
                 _add_numbers(run, name, row)
             run.add_result(RESULT, [row.to_json() for row in rows])
@@ -111,7 +111,7 @@ class SliceHook(Hook):
         if key not in programs:
             # Every process reads all slices, so the table is replicated on each device.
             whole = _whole(run.state.variables)
-            programs[key] = jax.jit(folding(run.batch_metrics, self._groups), out_shardings=whole)
+            programs[key] = jax.jit(folding(of_examples(run.batch_metrics), self._groups), out_shardings=whole)
         return programs[key]
 
     def _new_reader(self, part: int) -> KeyReader:

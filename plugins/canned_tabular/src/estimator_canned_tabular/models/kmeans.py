@@ -69,7 +69,7 @@ def kmeans_model_fn(options: KMeansOptions, feature_columns: Sequence[Any] | Non
         stored, clusters = _clusters(options, points, mode)
         distances = _distances(options, points, clusters)
         index = jnp.argmin(distances, axis=1).astype(jnp.int32)
-        score = jnp.sum(jnp.min(distances, axis=1))
+        score = jnp.sum(jnp.min(distances, axis=1) * _real(index))
         loss = score
         if mode == ec.ModeKeys.TRAIN:
             loss = score + _moving(stored, _updated(options, points, index, clusters))
@@ -80,7 +80,7 @@ def kmeans_model_fn(options: KMeansOptions, feature_columns: Sequence[Any] | Non
             predictions={ALL_DISTANCES: distances, CLUSTER_INDEX: index},
             loss=loss,
             train_op=optax.sgd(1.0),
-            eval_metric_ops={SCORE: ec.metrics.mean(score[None])},
+            eval_metric_ops={SCORE: ec.metrics.mean(score)},
             training_hooks=hooks,
             export_outputs={
                 ALL_DISTANCES: predict({ALL_DISTANCES: distances}),
@@ -143,6 +143,12 @@ def _distances(options: KMeansOptions, points: jax.Array, clusters: jax.Array) -
     return jnp.sum((points[:, None] - clusters[None]) ** 2, axis=-1)
 
 
+def _real(index: jax.Array) -> jax.Array:
+    """Returns 1 for each point, and 0 for those that only fill up the batch."""
+    weights = ec.example_weights()
+    return jnp.ones(index.shape) if weights is None else (weights > 0).astype(jnp.float32)
+
+
 def _moving(stored: jax.Array, target: jax.Array) -> jax.Array:
     """Returns zero, with the gradient by which a step of rate 1 moves `stored` to the target."""
     return jnp.sum(jax.lax.stop_gradient(stored - target) * (stored - jax.lax.stop_gradient(stored)))
@@ -154,8 +160,9 @@ def _updated(options: KMeansOptions, points: jax.Array, index: jax.Array, cluste
     In a mini-batch, centres move to the mean of all their points so far. The first centre counts as a point. With
     several steps per iteration it does not, and every iteration starts a new count.
     """
-    count = jax.ops.segment_sum(jnp.ones(index.shape), index, options.num_clusters)
-    total = jax.ops.segment_sum(points, index, options.num_clusters)
+    real = _real(index)
+    count = jax.ops.segment_sum(real, index, options.num_clusters)
+    total = jax.ops.segment_sum(points * real[:, None], index, options.num_clusters)
     if not options.use_mini_batch:
         means = total / jnp.maximum(count, 1.0)[:, None]
         return _of_metric(options, jnp.where(count[:, None] > 0, means, clusters))
