@@ -17,7 +17,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from estimator_runs.records.kept import KEPT
+from estimator_runs.records.digest_cache import KEPT
 
 
 def leave_runs(folder: Path, runs: int, points: int) -> None:

@@ -3,8 +3,8 @@
 import threading
 
 from estimator_cluster.coordinator import JaxCoordinator
+from estimator_cluster.liveness import Watch
 from estimator_cluster.store import SealedStore
-from estimator_cluster.watch import Watch
 
 
 class FakeStore:

@@ -9,8 +9,8 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from estimator_cluster.identity import identity_of
+from estimator_cluster.liveness import Watch
 from estimator_cluster.store import SealedStore
-from estimator_cluster.watch import Watch
 from estimator_core.coordinator import Lost
 from estimator_core.errors import ProcessLostError
 from plugins.cluster.tests.fake_store import FakeStore, coordinators

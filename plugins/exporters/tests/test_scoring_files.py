@@ -16,10 +16,10 @@ from pyarrow import parquet
 import estimator_core as ec
 from estimator_core.errors import ArgumentError, ExportError
 from estimator_core.export import Feature
+from estimator_exporters.scoring.incomplete_rows import Treatment
 from estimator_exporters.scoring.read import Reading, read
 from estimator_exporters.scoring.run import Job, score_files
 from estimator_exporters.scoring.score import score
-from estimator_exporters.scoring.treatment import Treatment
 from estimator_exporters.scoring.write import writing
 from plugins.exporters.tests import small_model
 

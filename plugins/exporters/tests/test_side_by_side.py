@@ -5,7 +5,7 @@ import threading
 import numpy as np
 import pytest
 
-from estimator_exporters.scoring.side_by_side import ahead, behind
+from estimator_exporters.scoring.io_threads import ahead, behind
 
 X = {"x": np.zeros(1)}
 

@@ -211,7 +211,7 @@ def test_an_evaluator_that_is_asked_to_end_neither_fails_the_job_nor_starts_agai
 
 
 def leashed(*command: str, grace_secs: float = 20.0) -> "subprocess.Popen[bytes]":
-    words = [sys.executable, "-m", "estimator_launchers.leash", str(grace_secs), *command]
+    words = [sys.executable, "-m", "estimator_launchers.parent_death", str(grace_secs), *command]
     return subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
 
 

@@ -5,7 +5,7 @@ import pytest
 from estimator_core.errors import BackendUnavailableError
 from estimator_plan import BoundedByProcessors, CompilesWithFlags
 from estimator_plan.bound import exchanged_bytes
-from estimator_plan.cards import has_product, largest_array, more_than_processors, not_stored, parts_kept
+from estimator_plan.gpu_memory import has_product, largest_array, more_than_processors, not_stored, parts_kept
 from estimator_plan.hlo import read_module
 from estimator_plan.lowered_text import in_float16, with_multiplications
 from plugins.plan.tests.lent_cpus import BoundedCPUs, FlaggedCPUs, LentCPUs, planned

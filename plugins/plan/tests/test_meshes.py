@@ -7,7 +7,7 @@ import pytest
 import estimator_core as ec
 from estimator_core.lowering import trace_step
 from estimator_plan.estimate import estimate
-from estimator_plan.likely import TRACED_AT_MOST, likely_meshes
+from estimator_plan.mesh_candidates import TRACED_AT_MOST, likely_meshes
 from estimator_plan.meshes import free_meshes, named_axes
 from estimator_plan.stand_ins import stand_ins
 from estimator_plan.topologies import Found

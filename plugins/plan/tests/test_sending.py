@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from estimator_plan.collectives import Collective
-from estimator_plan.sending import advice_to_send_less, sent_by_fsdp
+from estimator_plan.communication_advice import advice_to_send_less, sent_by_fsdp
 
 VARIABLES = {"a": np.zeros((1024, 256), np.float32), "b": np.zeros(1024, np.float16)}
 

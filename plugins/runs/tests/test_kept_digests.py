@@ -7,15 +7,15 @@ import numpy as np
 import pytest
 
 from estimator_core.summaries import read_eval_metrics
-from estimator_runs.records import kept
+from estimator_runs.records import digest_cache
 from estimator_runs.records.digest import digests, file_digests
-from estimator_runs.records.kept import KEPT, known_digests
+from estimator_runs.records.digest_cache import KEPT, known_digests
 
 
 @pytest.fixture
 def path(tmp_path, monkeypatch):
     """A file with the results of 3,000 steps, one hour old. Every length counts as long."""
-    monkeypatch.setattr(kept, "LEAST_BYTES", 1)
+    monkeypatch.setattr(digest_cache, "LEAST_BYTES", 1)
     path = tmp_path / "metrics.jsonl"
     write(path, [5 - step / 1e4 for step in range(3_000)])
     return path
@@ -39,7 +39,7 @@ def parsed(monkeypatch):
         seen.append(path)
         return file_digests(path)
 
-    monkeypatch.setattr(kept, "file_digests", see)
+    monkeypatch.setattr(digest_cache, "file_digests", see)
     return seen
 
 

@@ -16,7 +16,7 @@ from estimator_core.cli import main
 from estimator_core.errors import ArgumentError
 from estimator_runs import capsule_differences, read_starts
 from estimator_runs.capsule.settings import environment_again, environment_flags, told
-from estimator_runs.capsule.shelf import keep
+from estimator_runs.capsule.start_records import keep
 from plugins.runs.tests import line_files
 
 CODE = (

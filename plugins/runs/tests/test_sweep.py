@@ -29,7 +29,7 @@ from estimator_runs import (
     run_search,
     write_winner,
 )
-from estimator_runs.cards import cards_of_process, cards_of_worker
+from estimator_runs.gpu_assignment import cards_of_process, cards_of_worker
 from estimator_runs.sweep.trial import run_trial
 from estimator_runs.workers import Interruption, run_workers
 

@@ -10,8 +10,8 @@ from line_files import TOML, write_line
 
 from estimator_runs import ConfigurationError, open_search, run_search
 from estimator_runs.sweep import driving
+from estimator_runs.sweep.directory import Outcome
 from estimator_runs.sweep.driving import planned
-from estimator_runs.sweep.shelf import Outcome
 
 optuna = pytest.importorskip("optuna")
 pytestmark = pytest.mark.filterwarnings("ignore::optuna.exceptions.ExperimentalWarning")

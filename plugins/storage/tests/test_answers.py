@@ -14,7 +14,7 @@ from estimator_core.storage import (
     StorageGoneError,
 )
 from estimator_storage import open_s3, over_obstore
-from estimator_storage.answers import Answer, refusal, refusal_of_new
+from estimator_storage.store_errors import Answer, refusal, refusal_of_new
 from plugins.storage.tests import emulators
 from plugins.storage.tests.man_in_the_middle import man_in_the_middle
 

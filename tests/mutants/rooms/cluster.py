@@ -138,7 +138,7 @@ MUTANTS = (
     Mutant(
         name="a-frozen-process-0-is-waited-for",
         guarantee="rule 79",
-        file="plugins/cluster/src/estimator_cluster/watch.py",
+        file="plugins/cluster/src/estimator_cluster/liveness.py",
         old="self._unanswered += min(turn - began, LOOK_SECS)",
         new="self._unanswered = 0.0",
         tests=("test_a_frozen_process_0_is_named_before_jax_aborts_this_one",),
@@ -147,7 +147,7 @@ MUTANTS = (
     Mutant(
         name="what-ray-has-given-up-runs-on",
         guarantee="rule 80",
-        file="plugins/launchers/src/estimator_launchers/leash.py",
+        file="plugins/launchers/src/estimator_launchers/parent_death.py",
         old="            family.kill()\n",
         new="            pass\n",
         tests=("test_a_command_ends_with_the_process_that_holds_its_leash",),

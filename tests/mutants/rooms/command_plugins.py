@@ -15,7 +15,7 @@ MUTANTS = (
     Mutant(
         name="a-part-of-a-model-is-a-model",
         guarantee="rule 224",
-        file="plugins/canned_tabular/src/estimator_canned_tabular/cli/trained.py",
+        file="plugins/canned_tabular/src/estimator_canned_tabular/cli/model_kind.py",
         old="if said.get(name) != wanted:",
         new="if False:",
         tests=("test_a_model_dir_of_another_model_is_refused",),
@@ -51,7 +51,7 @@ MUTANTS = (
     Mutant(
         name="a-training-is-continued-with-other-texts-of-no-value",
         guarantee="rule 247",
-        file="plugins/canned_tabular/src/estimator_canned_tabular/cli/trained.py",
+        file="plugins/canned_tabular/src/estimator_canned_tabular/cli/model_kind.py",
         old="if held is not None and set(held) != set(form.na_values):",
         new="if False:",
         tests=("test_a_training_is_continued_with_the_texts_that_it_began_with",),

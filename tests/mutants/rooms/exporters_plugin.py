@@ -171,7 +171,7 @@ MUTANTS = (
     Mutant(
         name="a-server-ends-before-it-has-answered",
         guarantee="rule 102",
-        file=_ROOM + "serving/ending.py",
+        file=_ROOM + "serving/shutdown.py",
         old="            if now - self._first < _TWICE:\n                return\n",
         new="",
         tests=("test_a_slow_request_is_answered_and_the_exit_code_is_0",),
@@ -225,7 +225,7 @@ MUTANTS = (
     Mutant(
         name="batches-that-were-read-ahead-change-their-order",
         guarantee="rule 131",
-        file=_ROOM + "scoring/side_by_side.py",
+        file=_ROOM + "scoring/io_threads.py",
         old="while (found := waiting.popleft().result()) is not _END:",
         new="while (found := waiting.pop().result()) is not _END:",
         in_cut=False,
@@ -233,7 +233,7 @@ MUTANTS = (
     Mutant(
         name="an-error-of-the-last-writes-is-hidden",
         guarantee="rule 131",
-        file=_ROOM + "scoring/side_by_side.py",
+        file=_ROOM + "scoring/io_threads.py",
         old="            yield later\n            while waiting:\n                waiting.popleft().result()\n",
         new="            yield later\n",
         in_cut=False,
@@ -241,7 +241,7 @@ MUTANTS = (
     Mutant(
         name="any-number-of-writes-waits",
         guarantee="rule 131",
-        file=_ROOM + "scoring/side_by_side.py",
+        file=_ROOM + "scoring/io_threads.py",
         old="while len(waiting) >= most:",
         new="while len(waiting) >= 1000:",
         in_cut=False,
@@ -276,7 +276,7 @@ MUTANTS = (
     Mutant(
         name="requests-of-clients-that-left-run",
         guarantee="rule 237",
-        file="plugins/exporters/src/estimator_exporters/serving/leaving.py",
+        file="plugins/exporters/src/estimator_exporters/serving/disconnects.py",
         old="        if self._cancel is not None:\n            self._cancel()",
         new="        pass",
         tests=("test_a_client_that_leaves_takes_its_request_along",),
@@ -339,7 +339,7 @@ MUTANTS = (
     Mutant(
         name="rows-of-lists-wrap-integers",
         guarantee="rule 217",
-        file="plugins/exporters/src/estimator_exporters/scoring/plain.py",
+        file="plugins/exporters/src/estimator_exporters/scoring/array_files.py",
         old="excess = out_of_range(array, wanted)",
         new="excess = None",
         tests=("test_rows_of_lists_out_of_range_are_named",),
@@ -366,7 +366,7 @@ MUTANTS = (
     Mutant(
         name="rows-with-too-many-fields-are-scored",
         guarantee="rule 267",
-        file="plugins/exporters/src/estimator_exporters/scoring/plain.py",
+        file="plugins/exporters/src/estimator_exporters/scoring/array_files.py",
         old="        if excess or lacking:\n",
         new="        if lacking:\n",
         tests=("test_rows_of_csv_with_arrays_have_a_field_a_column",),

@@ -107,7 +107,7 @@ MUTANTS = (
     Mutant(
         name="metrics-are-replaced-in-silence",
         guarantee="fault 20",
-        file=_ROOM + "more_metrics.py",
+        file=_ROOM + "added_metrics.py",
         old="        if replaced:\n",
         new="        if False:\n",
         tests=("test_a_metric_that_is_replaced_is_named",),

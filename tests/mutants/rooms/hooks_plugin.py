@@ -248,7 +248,7 @@ MUTANTS = (
     Mutant(
         name="a-broken-pipe-of-the-progress-ends-the-run",
         guarantee="rule 331",
-        file="plugins/hooks/src/estimator_hooks/progress/lasting.py",
+        file="plugins/hooks/src/estimator_hooks/progress/failsafe_output.py",
         old="        except (OSError, ValueError):  # ValueError: the stream is closed, or lacks a character",
         new="        except UnicodeError:",
         tests=("test_an_output_that_breaks_ends_no_run",),

@@ -166,7 +166,7 @@ MUTANTS = (
     Mutant(
         name="results-of-others-are-replaced",
         guarantee="rule 241",
-        file="plugins/storage/src/estimator_storage/at_urls/beside.py",
+        file="plugins/storage/src/estimator_storage/at_urls/side_file_sync.py",
         old="        self._add_results_of_others(lineage, new)\n",
         new="",
         tests=("test_results_of_other_processes_stay_in_the_file",),
@@ -193,7 +193,7 @@ MUTANTS = (
     Mutant(
         name="an-observer-uploads-before-its-record",
         guarantee="rule 128",
-        file="plugins/storage/src/estimator_storage/at_urls/beside.py",
+        file="plugins/storage/src/estimator_storage/at_urls/side_file_sync.py",
         old="        if epoch:\n            self.send_recorded()",
         new="        self.send_recorded()",
         tests=("test_evaluations_killed_after_the_end_leave_nothing_in_the_store",),
@@ -202,7 +202,7 @@ MUTANTS = (
     Mutant(
         name="observers-share-a-key",
         guarantee="rule 128",
-        file="plugins/storage/src/estimator_storage/at_urls/beside.py",
+        file="plugins/storage/src/estimator_storage/at_urls/side_file_sync.py",
         old='own = "" if epoch else f".{uuid.uuid4().hex[:12]}"',
         new='own = ""',
         tests=("test_two_evaluations_at_once_keep_their_points_and_a_run_that_takes_over_leaves_them",),
@@ -220,7 +220,7 @@ MUTANTS = (
     Mutant(
         name="a-working-copy-knows-no-exports-of-earlier-processes",
         guarantee="rule 121",
-        file="plugins/storage/src/estimator_storage/at_urls/beside.py",
+        file="plugins/storage/src/estimator_storage/at_urls/side_file_sync.py",
         old="        self.exports.bring(lineage)\n",
         new="",
         tests=("test_an_export_is_made_once_however_often_it_is_killed",),
@@ -247,7 +247,7 @@ MUTANTS = (
     Mutant(
         name="an-audit-of-a-store-looks-at-no-export",
         guarantee="rule 123",
-        file="plugins/storage/src/estimator_storage/at_urls/audited.py",
+        file="plugins/storage/src/estimator_storage/at_urls/audit.py",
         old="    yield from _of_exports(storage, lineage, sizes)\n",
         new="",
         tests=("test_what_differs_is_found",),

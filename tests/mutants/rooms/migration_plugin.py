@@ -113,7 +113,7 @@ MUTANTS = (
     Mutant(
         name="steps-are-not-led",
         guarantee="rule 154",
-        file=_PROVING + "led.py",
+        file=_PROVING + "guided_steps.py",
         old="            run.assign(self.placed(run, self._recorded.weights[step]))\n",
         new="",
         tests=("test_grown_rounding_is_told_from_another_program",),

@@ -430,7 +430,7 @@ MUTANTS = (
     Mutant(
         name="every-exchange-of-a-round-goes-on-in-the-next",
         guarantee="rule 160",
-        file="plugins/plan/src/estimator_plan/cards.py",
+        file="plugins/plan/src/estimator_plan/gpu_memory.py",
         old="return frozenset(after & before)",
         new="return frozenset()",
         tests=("test_an_exchange_between_two_products_of_a_round_stays_in_it",),
@@ -439,7 +439,7 @@ MUTANTS = (
     Mutant(
         name="what-indices-are-made-of-is-freed-before-the-scatter",
         guarantee="rule 160",
-        file="plugins/plan/src/estimator_plan/cards.py",
+        file="plugins/plan/src/estimator_plan/gpu_memory.py",
         old="not _operations(self.module, each) <= _CONVERSION:",
         new="_operations(self.module, each) <= _LAYOUT:",
         tests=("test_what_the_indices_of_a_scatter_are_made_of_is_held_until_then",),
@@ -448,7 +448,7 @@ MUTANTS = (
     Mutant(
         name="an-exchange-that-is-held-anyway-counts-twice",
         guarantee="rule 160",
-        file="plugins/plan/src/estimator_plan/cards.py",
+        file="plugins/plan/src/estimator_plan/gpu_memory.py",
         old="if held.holds(position, each.name) else size",
         new="if False else size",
         tests=("test_an_exchange_that_is_held_anyway_counts_once_and_what_it_reads_is_held_longer",),
@@ -520,7 +520,7 @@ MUTANTS = (
     Mutant(
         name="sending-too-much-is-not-said",
         guarantee="rule 171",
-        file="plugins/plan/src/estimator_plan/sending.py",
+        file="plugins/plan/src/estimator_plan/communication_advice.py",
         old="if sent <= _WORTH_SAYING * preset:",
         new="if sent:",
         tests=("test_a_step_that_sends_much_more_is_told_so_with_both_figures",),
@@ -556,7 +556,7 @@ MUTANTS = (
     Mutant(
         name="a-search-knows-presets-alone",
         guarantee="rule 173",
-        file="plugins/plan/src/estimator_plan/likely.py",
+        file="plugins/plan/src/estimator_plan/mesh_candidates.py",
         old="    if not count:",
         new="    if count:",
         tests=("test_the_search_finds_a_mesh_that_no_preset_has",),
@@ -574,7 +574,7 @@ MUTANTS = (
     Mutant(
         name="a-product-reads-what-is-not-stored",
         guarantee="rule 175",
-        file="plugins/plan/src/estimator_plan/cards.py",
+        file="plugins/plan/src/estimator_plan/gpu_memory.py",
         old="        user.opcode in _READS_A_VALUE\n        and",
         new='        user.opcode in (*_READS_A_VALUE, "dot")\n        and',
         tests=("test_what_cards_compute_again_or_read_in_any_layout_is_not_stored",),

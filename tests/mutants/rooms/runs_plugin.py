@@ -108,7 +108,7 @@ MUTANTS = (
     Mutant(
         name="digests-of-another-file-count",
         guarantee="rule 155",
-        file="plugins/runs/src/estimator_runs/records/kept.py",
+        file="plugins/runs/src/estimator_runs/records/digest_cache.py",
         old='if said["of"] == identity:',
         new="if True:",
         tests=("test_another_content_is_parsed_again",),
@@ -117,7 +117,7 @@ MUTANTS = (
     Mutant(
         name="digests-are-never-kept",
         guarantee="rule 155",
-        file="plugins/runs/src/estimator_runs/records/kept.py",
+        file="plugins/runs/src/estimator_runs/records/digest_cache.py",
         old="if abs(time.time_ns() - about.st_mtime_ns) > _YOUNG:",
         new="if False:",
         tests=("test_a_long_file_is_parsed_once",),
@@ -189,7 +189,7 @@ MUTANTS = (
     Mutant(
         name="all-workers-take-the-first-cards",
         guarantee="rule 162",
-        file="plugins/runs/src/estimator_runs/cards.py",
+        file="plugins/runs/src/estimator_runs/gpu_assignment.py",
         old="cards[index * share : (index + 1) * share]",
         new="cards[:share]",
         tests=("test_workers_of_a_machine_share_its_cards", "test_what_the_environment_says_of_cards_holds"),
@@ -207,7 +207,7 @@ MUTANTS = (
     Mutant(
         name="a-sweep-takes-another-configuration",
         guarantee="rule 229",
-        file="plugins/runs/src/estimator_runs/sweep/shelf.py",
+        file="plugins/runs/src/estimator_runs/sweep/directory.py",
         old="if _DIGEST in before and before[_DIGEST] != said[_DIGEST]:",
         new="if False:",
         tests=("test_trials_of_another_configuration_are_refused",),

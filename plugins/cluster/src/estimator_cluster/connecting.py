@@ -20,9 +20,9 @@ from estimator_cluster import service
 from estimator_cluster.coordinator import JaxCoordinator
 from estimator_cluster.ending import RESUMABLE_EXIT_STATUS, describe_at_once, end_now, leave
 from estimator_cluster.identity import SECRET, Identity, identity_of
+from estimator_cluster.liveness import Watch
 from estimator_cluster.roll_call import RollCall, hosts_of, listen, report, wait_for_all
 from estimator_cluster.store import SealedStore, Store
-from estimator_cluster.watch import Watch
 from estimator_core import Processes
 from estimator_core.coordinator import Coordinator, Lost
 from estimator_core.errors import BackendUnavailableError, ProcessLostError

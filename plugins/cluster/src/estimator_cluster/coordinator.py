@@ -10,8 +10,8 @@ from collections.abc import Callable, Sequence
 from typing import TypeVar
 from urllib.parse import quote
 
+from estimator_cluster.liveness import Watch
 from estimator_cluster.store import SealedStore, StoreGoneError
-from estimator_cluster.watch import Watch
 from estimator_core.coordinator import Lost
 from estimator_core.errors import ProcessLostError
 

@@ -10,7 +10,7 @@ import threading
 import time
 
 from estimator_cluster import service
-from estimator_cluster.watch import Watch
+from estimator_cluster.liveness import Watch
 from estimator_core.coordinator import Lost
 
 _log = logging.getLogger("estimator_cluster")

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from estimator_heads import losses as losses
     from estimator_heads import metrics as metrics
+    from estimator_heads.added_metrics import add_metrics as add_metrics
     from estimator_heads.base_head import BaseHead as BaseHead
     from estimator_heads.binary_class_head import BinaryClassHead as BinaryClassHead
     from estimator_heads.data.contract import HeadContract as HeadContract
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
     from estimator_heads.keys import PredictionKeys as PredictionKeys
     from estimator_heads.logistic_regression_head import LogisticRegressionHead as LogisticRegressionHead
     from estimator_heads.losses.options import LossOptions as LossOptions
-    from estimator_heads.more_metrics import add_metrics as add_metrics
     from estimator_heads.multi_class_head import MultiClassHead as MultiClassHead
     from estimator_heads.multi_head import MultiHead as MultiHead
     from estimator_heads.multi_label_head import MultiLabelHead as MultiLabelHead

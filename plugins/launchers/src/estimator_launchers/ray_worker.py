@@ -96,7 +96,7 @@ def _run(job: JobSpec, told: Mapping[str, Any], ask: Ask, index: int, attempt: i
     run = {"ESTIMATOR_RUN_ID": told["run_id"], "PYTHONUNBUFFERED": "1", SECRET: ask("secret")}
     folder = told["folder"]
     child = subprocess.Popen(
-        [sys.executable, "-m", "estimator_launchers.leash", str(job.grace_secs), *job.command],
+        [sys.executable, "-m", "estimator_launchers.parent_death", str(job.grace_secs), *job.command],
         env={**os.environ, **job.env, **run, **env},
         # The folder of the submission, if this node has it. Otherwise the folder that Ray has prepared.
         cwd=folder if Path(folder).is_dir() else None,

@@ -11,8 +11,8 @@ import numpy as np
 
 from estimator_core.errors import EstimatorError
 from estimator_core.lowering import TracedStep
-from estimator_plan.cards import between_products, has_product, more_than_processors
 from estimator_plan.collectives import KINDS
+from estimator_plan.gpu_memory import between_products, has_product, more_than_processors
 from estimator_plan.hlo import Instruction, Module, read_module
 from estimator_plan.lowered_text import in_float16, with_multiplications
 

@@ -12,8 +12,8 @@ from estimator_core.backends import BATCH_AXES, STAGES
 from estimator_core.errors import ArgumentError
 from estimator_core.estimator import Estimator
 from estimator_core.inputs import Batch
-from estimator_plan.likely import likely_meshes
 from estimator_plan.memory import gib
+from estimator_plan.mesh_candidates import likely_meshes
 from estimator_plan.meshes import has_stages
 from estimator_plan.preset import Preset, Remat, pipeline_presets, presets, tensor_presets
 from estimator_plan.tables import seconds_text, table

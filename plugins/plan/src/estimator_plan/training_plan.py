@@ -17,6 +17,7 @@ from estimator_core.inputs import Batch
 from estimator_core.lowering import TracedStep, trace_step
 from estimator_plan.bound import temporaries_on_processors
 from estimator_plan.collectives import Collective, find_collectives
+from estimator_plan.communication_advice import advice_to_send_less
 from estimator_plan.compiling import CompiledStep, compile_step, program_text
 from estimator_plan.contracts import BoundedByProcessors, CompilesWithFlags
 from estimator_plan.flops import count_flops
@@ -25,7 +26,6 @@ from estimator_plan.host_tables import HostRows, has_host_memory, host_rows
 from estimator_plan.layout import layout_of
 from estimator_plan.memory import Memory, advice, measure_memory
 from estimator_plan.roofline import Roofline, roofline
-from estimator_plan.sending import advice_to_send_less
 from estimator_plan.stand_ins import stand_ins
 from estimator_plan.topologies import Found
 from estimator_plan.traffic import memory_traffic

@@ -16,7 +16,7 @@ _HOME = {
     "budget.sizes": ("BatchSize", "batch_sizes"),
     "capsule.differences": ("Difference", "capsule_differences"),
     "capsule.reproducing": ("Reproduced", "reproduce"),
-    "capsule.shelf": ("Start", "read_starts"),
+    "capsule.start_records": ("Start", "read_starts"),
     "configuration.layers": ("Layer", "Origin", "Resolved", "resolve"),
     "configuration.problems": ("ConfigurationError", "Problem"),
     "configuration.reading": ("read_configuration", "read_program"),

@@ -12,8 +12,8 @@ from estimator_runs.capsule.differences import Difference as Difference
 from estimator_runs.capsule.differences import capsule_differences as capsule_differences
 from estimator_runs.capsule.reproducing import Reproduced as Reproduced
 from estimator_runs.capsule.reproducing import reproduce as reproduce
-from estimator_runs.capsule.shelf import Start as Start
-from estimator_runs.capsule.shelf import read_starts as read_starts
+from estimator_runs.capsule.start_records import Start as Start
+from estimator_runs.capsule.start_records import read_starts as read_starts
 from estimator_runs.configuration.layers import Layer as Layer
 from estimator_runs.configuration.layers import Origin as Origin
 from estimator_runs.configuration.layers import Resolved as Resolved

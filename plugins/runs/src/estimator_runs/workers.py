@@ -17,7 +17,7 @@ from typing import Any, TextIO
 
 from estimator_core.config import RunConfig
 from estimator_core.errors import ArgumentError, EstimatorError, PreemptedError
-from estimator_runs.cards import cards_of_process, cards_of_worker
+from estimator_runs.gpu_assignment import cards_of_process, cards_of_worker
 
 _CAN_BE_RESUMED = 75
 _LOOK_SECS = 0.05

@@ -10,9 +10,9 @@ from obstore.exceptions import BaseError
 from obstore.store import AzureStore
 
 from estimator_core.errors import ArgumentError
-from estimator_storage.answers import one_line
 from estimator_storage.locations import parse
 from estimator_storage.over_obstore import ObstoreStorage, Permissions
+from estimator_storage.store_errors import one_line
 
 _ROLE = "the role Storage Blob Data Contributor, or the right to {} in the shared access signature"
 _PERMISSIONS = Permissions(

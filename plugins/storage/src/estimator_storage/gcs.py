@@ -20,8 +20,8 @@ from estimator_core.storage import (
     check_ranges,
     is_key,
 )
-from estimator_storage.answers import Answer, one_line, refusal, refusal_of_new
 from estimator_storage.locations import parse
+from estimator_storage.store_errors import Answer, one_line, refusal, refusal_of_new
 from estimator_storage.transfers import AT_ONCE, PART, Outgoing, read_ranges
 
 _PROBE = ".draft-"

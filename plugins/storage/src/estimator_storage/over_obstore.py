@@ -27,7 +27,7 @@ from estimator_core.storage import (
     check_ranges,
     is_key,
 )
-from estimator_storage.answers import CONFLICTS, Answer, one_line, refusal, refusal_of_new
+from estimator_storage.store_errors import CONFLICTS, Answer, one_line, refusal, refusal_of_new
 from estimator_storage.transfers import AT_ONCE, PART, Outgoing, read_ranges
 
 #: Retries with growing pauses, after throttling, 5xx and lost connections. A put that creates an object is tried once.

@@ -11,9 +11,9 @@ from obstore.exceptions import BaseError
 from obstore.store import S3Store
 
 from estimator_core.errors import ArgumentError
-from estimator_storage.answers import one_line
 from estimator_storage.locations import parse
 from estimator_storage.over_obstore import ObstoreStorage, Permissions
+from estimator_storage.store_errors import one_line
 
 _PERMISSIONS = Permissions(
     # Without the permission to list, S3 refuses to read a missing object instead of reporting that it is missing.

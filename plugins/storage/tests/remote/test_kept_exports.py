@@ -106,7 +106,7 @@ def test_an_export_is_made_once_however_often_it_is_killed(url, plugins, forget,
 
 
 def test_an_export_of_a_run_that_is_killed_before_its_record_is_recorded_by_the_next(url, plugins, forget, monkeypatch):
-    beside = import_module("estimator_storage.at_urls.beside")
+    beside = import_module("estimator_storage.at_urls.side_file_sync")
     upload = beside.upload_file
 
     def killed_once_there_is_an_export(storage, *args, **kwargs):

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from estimator_canned_tabular.cli.almost_numbers import almost_numbers
+from estimator_canned_tabular.cli.ambiguous_dates import other_dates
 from estimator_canned_tabular.cli.coarse_numbers import coarse_numbers
-from estimator_canned_tabular.cli.other_dates import other_dates
 from estimator_canned_tabular.cli.profile import ColumnProfile
 from estimator_canned_tabular.cli.schema import Schema
 

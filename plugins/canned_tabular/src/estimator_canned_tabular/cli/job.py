@@ -19,13 +19,13 @@ from estimator_canned_tabular.cli.baselines import Tally, tallied
 from estimator_canned_tabular.cli.csv_form import CsvForm
 from estimator_canned_tabular.cli.described import described
 from estimator_canned_tabular.cli.importance import check_possible, explained
+from estimator_canned_tabular.cli.model_kind import SHALLOW, keep_kind
 from estimator_canned_tabular.cli.models import model_fn_of
-from estimator_canned_tabular.cli.parts import EVERY, Part, Parts, whole
 from estimator_canned_tabular.cli.recipe import Recipe
 from estimator_canned_tabular.cli.schema import Schema, write_at_once
+from estimator_canned_tabular.cli.splits import EVERY, Part, Parts, whole
 from estimator_canned_tabular.cli.summary import table
 from estimator_canned_tabular.cli.table import defaults_of, has_rows, profiles_of
-from estimator_canned_tabular.cli.trained import SHALLOW, keep_kind
 from estimator_canned_tabular.cli.unknown_words import UnknownWords
 from estimator_core.errors import ArgumentError
 from estimator_core.plugins import default_plugins

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from estimator_canned_tabular.cli.profile import ColumnProfile
+from estimator_canned_tabular.host.booleans import canonical_truth
 from estimator_canned_tabular.host.spelling import DATES, TRUTHS
-from estimator_canned_tabular.host.truths import canonical_truth
 from estimator_core.errors import ArgumentError
 from estimator_core.storage import draft_of
 

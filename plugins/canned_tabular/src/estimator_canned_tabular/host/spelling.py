@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from estimator_canned_tabular.host.booleans import canonical_truth, texts_of_truths
 from estimator_canned_tabular.host.dates import CURE, canonical_date, texts_of_dates
-from estimator_canned_tabular.host.truths import canonical_truth, texts_of_truths
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -13,8 +13,8 @@ from estimator_core.errors import ArgumentError
 from estimator_core.export import Feature, LoadedSignature
 from estimator_exporters.bundle.loaded import numpy_dtype
 from estimator_exporters.scoring.columns import columns_of, not_by_row
+from estimator_exporters.scoring.incomplete_rows import Treatment
 from estimator_exporters.scoring.plan import signature_of
-from estimator_exporters.scoring.treatment import Treatment
 
 DEFAULT_SIGNATURE = "serving_default"
 

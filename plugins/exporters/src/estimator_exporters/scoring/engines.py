@@ -10,12 +10,12 @@ from typing import Protocol
 from estimator_core.errors import ArgumentError
 from estimator_core.export import LoadedSignature
 from estimator_exporters.scoring.batch import Batch
+from estimator_exporters.scoring.io_threads import ahead
 from estimator_exporters.scoring.locations import locations_of
 from estimator_exporters.scoring.pieces import in_order
 from estimator_exporters.scoring.plan import Plan
 from estimator_exporters.scoring.read import find, read
 from estimator_exporters.scoring.score import Scored, score
-from estimator_exporters.scoring.side_by_side import ahead
 
 
 class Engine(Protocol):

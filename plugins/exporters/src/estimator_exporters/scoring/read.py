@@ -16,10 +16,10 @@ import numpy as np
 from estimator_core.errors import ArgumentError
 from estimator_core.export import Feature
 from estimator_core.storage import copied_files, is_url
+from estimator_exporters.scoring.array_files import columns_there, read_arrays, read_lines
 from estimator_exporters.scoring.batch import Batch, fixed_rows
-from estimator_exporters.scoring.kept import as_text, number_lists, types_to_keep, values_for_none
-from estimator_exporters.scoring.parts import has_rows
-from estimator_exporters.scoring.plain import columns_there, read_arrays, read_lines
+from estimator_exporters.scoring.copied_columns import as_text, number_lists, types_to_keep, values_for_none
+from estimator_exporters.scoring.empty_files import has_rows
 
 TABLES = (".csv", ".tsv", ".parquet", ".jsonl")
 SUFFIXES = (*TABLES, ".tfrecord", ".npz")

@@ -13,10 +13,10 @@ from estimator_core.errors import ArgumentError
 from estimator_core.storage import is_url, published_file
 from estimator_exporters.scoring.batch import batch_size_for, fixed_rows
 from estimator_exporters.scoring.engines import Engine, local
+from estimator_exporters.scoring.incomplete_rows import Treatment
+from estimator_exporters.scoring.io_threads import behind
 from estimator_exporters.scoring.plan import Plan, signature_of
 from estimator_exporters.scoring.read import Reading
-from estimator_exporters.scoring.side_by_side import behind
-from estimator_exporters.scoring.treatment import Treatment
 from estimator_exporters.scoring.write import check_output, writing
 
 #: The largest number of refused rows that are shown one by one. Readers log as many of their own.

@@ -14,8 +14,8 @@ from starlette.routing import Route
 
 from estimator_core.export import Feature
 from estimator_exporters.serving.datatypes import datatype
-from estimator_exporters.serving.guarded import guarded
 from estimator_exporters.serving.inference import Engine, Inference, Receive, Scope, Send
+from estimator_exporters.serving.page_access import guarded
 from estimator_exporters.serving.pages import answered
 from estimator_exporters.serving.tensorflow_pages import tensorflow_routes
 

@@ -8,7 +8,7 @@ from typing import Any
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from estimator_exporters.serving.budget import Budget, Lease
-from estimator_exporters.serving.leaving import CLIENT, Client
+from estimator_exporters.serving.disconnects import CLIENT, Client
 from estimator_exporters.serving.limits import Limits
 from estimator_exporters.serving.refusals import FullError, explained
 from estimator_exporters.serving.turns import TurnFlow, Turns

@@ -14,8 +14,8 @@ from estimator_exporters.serving.body import ClientGoneError, inflated, read_bod
 from estimator_exporters.serving.budget import Budget, Lease
 from estimator_exporters.serving.calls import Arrays, Call, Form
 from estimator_exporters.serving.decoding import INLINE, Decoding
+from estimator_exporters.serving.disconnects import CLIENT, Client
 from estimator_exporters.serving.draining import Draining
-from estimator_exporters.serving.leaving import CLIENT, Client
 from estimator_exporters.serving.limits import Limits
 from estimator_exporters.serving.metrics import Metrics
 from estimator_exporters.serving.observing import NOBODY, Observing

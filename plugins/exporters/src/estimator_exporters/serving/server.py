@@ -16,13 +16,13 @@ from estimator_exporters.serving.app import Application, Beside, make_app
 from estimator_exporters.serving.budget import Budget
 from estimator_exporters.serving.connections import connections
 from estimator_exporters.serving.decoding import Decoding
-from estimator_exporters.serving.ending import EndingServer
 from estimator_exporters.serving.heap import return_large_memory
 from estimator_exporters.serving.inference import Engine
 from estimator_exporters.serving.limits import Limits
 from estimator_exporters.serving.metrics import Metrics
 from estimator_exporters.serving.observing import NOBODY, Observing
 from estimator_exporters.serving.repository import Repository, Source
+from estimator_exporters.serving.shutdown import EndingServer
 from estimator_exporters.serving.tls import Tls
 
 _WAITING = 2048  # connections that the system queues until they are accepted; uvicorn requests as many

@@ -10,10 +10,10 @@ import numpy as np
 
 from estimator_core.errors import InputError
 from estimator_core.modes import ModeKeys
+from estimator_heads.data.export_labels import OfStrings
 from estimator_heads.data.label_sets import LabelSets
+from estimator_heads.data.learned_facts import declare, recall
 from estimator_heads.data.learning import learn_from
-from estimator_heads.data.memory import declare, recall
-from estimator_heads.data.of_strings import OfStrings
 from estimator_heads.data.places import Keeping, Parts, Place, RefusalError, absent, found_again
 from estimator_heads.data.rule import DataRule
 

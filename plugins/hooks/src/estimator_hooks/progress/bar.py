@@ -10,8 +10,8 @@ from typing import Any
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn
 
+from estimator_hooks.progress.failsafe_output import LastingOutput
 from estimator_hooks.progress.figures import Figures, as_clock
-from estimator_hooks.progress.lasting import LastingOutput
 
 
 class BarDisplay:

@@ -10,8 +10,8 @@ import threading
 from collections.abc import Callable
 from typing import Protocol, TextIO, cast
 
+from estimator_hooks.progress.failsafe_output import LastingOutput
 from estimator_hooks.progress.figures import Figures
-from estimator_hooks.progress.lasting import LastingOutput
 from estimator_hooks.progress.lines import LineDisplay
 
 #: Variables that make rich treat an output as a terminal although it does not look like one.

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from estimator_migration.proving.computed import Arrays, Computed, Evaluated
-from estimator_migration.proving.led import Led
+from estimator_migration.proving.guided_steps import Led
 
 _GLOBAL_STEP = "global_step"
 

@@ -14,7 +14,7 @@ import estimator_core as ec
 from estimator_core.hooks import Run, StepOutputs
 from estimator_core.inputs import InputOptions
 from estimator_migration.proving.computed import Arrays, Computed, Evaluated, joined
-from estimator_migration.proving.led import Led, led_along
+from estimator_migration.proving.guided_steps import Led, led_along
 from estimator_migration.proving.program import estimator_of
 from estimator_migration.proving.recording import Recording
 from estimator_migration.proving.starting import StartFrom

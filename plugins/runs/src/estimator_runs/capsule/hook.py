@@ -19,7 +19,7 @@ from estimator_runs.capsule.code import program_code
 from estimator_runs.capsule.data import data_fingerprint
 from estimator_runs.capsule.packages import environment, folders_of, installed
 from estimator_runs.capsule.settings import LAST_STEP, hardware, told
-from estimator_runs.capsule.shelf import keep
+from estimator_runs.capsule.start_records import keep
 
 if TYPE_CHECKING:
     from estimator_core.hooks import Run

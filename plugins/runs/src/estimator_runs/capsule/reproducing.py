@@ -16,7 +16,7 @@ from estimator_runs.capsule.child import exit_code
 from estimator_runs.capsule.differences import Difference, capsule_differences
 from estimator_runs.capsule.rebuilding import build_environment
 from estimator_runs.capsule.settings import LAST_STEP, PLACEMENT, environment_again
-from estimator_runs.capsule.shelf import Start, read_starts
+from estimator_runs.capsule.start_records import Start, read_starts
 from estimator_runs.capsule.weights import first_difference
 
 _SEED = "run_config.tf_random_seed"

@@ -30,7 +30,7 @@ from estimator_runs.folds.fold import (
 from estimator_runs.folds.rows import Rows, read_rows
 from estimator_runs.folds.splitting import splits
 from estimator_runs.folds.together import run_together
-from estimator_runs.sweep.shelf import write_whole
+from estimator_runs.sweep.directory import write_whole
 from estimator_runs.workers import Interruption, owned, run_workers
 
 

@@ -14,7 +14,7 @@ from estimator_core.inputs import numpy_input_fn
 from estimator_runs.configuration.reading import Read
 from estimator_runs.configuration.schema import Crossval
 from estimator_runs.folds.rows import Rows
-from estimator_runs.sweep.shelf import write_whole
+from estimator_runs.sweep.directory import write_whole
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -9,7 +9,7 @@ from functools import partial
 from estimator_runs.folds.fold import Folds, check_finite, fold_experiment, judge, training_input
 from estimator_runs.population.member import Member
 from estimator_runs.population.training import Population
-from estimator_runs.sweep.shelf import write_whole
+from estimator_runs.sweep.directory import write_whole
 from estimator_runs.workers import Interruption, owned
 
 

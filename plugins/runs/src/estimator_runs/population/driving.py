@@ -22,7 +22,7 @@ from estimator_runs.configuration.show import masked
 from estimator_runs.directories import check_owner, checked_directory
 from estimator_runs.population.member import Member
 from estimator_runs.population.training import Population
-from estimator_runs.sweep.shelf import write_whole
+from estimator_runs.sweep.directory import write_whole
 from estimator_runs.sweep.trial import configured, input_ended
 from estimator_runs.workers import Interruption
 

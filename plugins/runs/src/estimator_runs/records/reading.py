@@ -13,10 +13,10 @@ from typing import Any, cast
 from estimator_core.errors import ArgumentError
 from estimator_core.storage import draft_of
 from estimator_core.summaries import read_eval_metrics
+from estimator_runs.records.config_settings import told_by_file
 from estimator_runs.records.digest import Digest, digests
+from estimator_runs.records.digest_cache import known_digests
 from estimator_runs.records.finding import files_below
-from estimator_runs.records.kept import known_digests
-from estimator_runs.records.told import told_by_file
 
 _RECORD, _TAGS, _RESULTS = "run.json", "tags.json", "metrics.jsonl"
 #: The entries of a record that must be objects if they exist.

@@ -16,8 +16,8 @@ from estimator_runs.configuration.problems import ConfigurationError, at, neares
 from estimator_runs.configuration.reading import read_configuration
 from estimator_runs.configuration.schema import Sweep
 from estimator_runs.directories import checked_directory
+from estimator_runs.sweep.directory import Outcome, Shelf
 from estimator_runs.sweep.engine import Plan, check_engine, check_space, distributions, pruning, sample
-from estimator_runs.sweep.shelf import Outcome, Shelf
 from estimator_runs.sweep.trial import configured, run_trial
 from estimator_runs.workers import Interruption, run_workers
 

@@ -16,7 +16,7 @@ from estimator_runs.configuration.layers import Layer, Origin
 from estimator_runs.configuration.overrides import layer_of
 from estimator_runs.configuration.reading import Read, read_configuration
 from estimator_runs.configuration.schema import Sweep
-from estimator_runs.sweep.shelf import Outcome
+from estimator_runs.sweep.directory import Outcome
 
 
 def configured(path: Path, settings: Sequence[str], name: str, values: Mapping[str, Any], seed: int) -> Read:

@@ -47,11 +47,11 @@ from estimator_core.journal import (
 )
 from estimator_core.plugins import Plugins
 from estimator_core.storage import Storage, StorageDeniedError, open_storage
-from estimator_storage.at_urls.beside import Beside
 from estimator_storage.at_urls.checkpoints import CHECKPOINTS, bring, bring_newest, read_here
 from estimator_storage.at_urls.directories import download_file, upload_directory, upload_file
 from estimator_storage.at_urls.packs_in_store import PacksInStore
 from estimator_storage.at_urls.scratch import scratch_directory
+from estimator_storage.at_urls.side_file_sync import Beside
 
 _log = logging.getLogger("estimator_core.storage")
 #: From this number of hours on, `keep_checkpoint_every_n_hours` keeps nothing. It is the default.

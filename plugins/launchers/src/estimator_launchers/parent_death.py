@@ -1,4 +1,4 @@
-"""Runs a command for as long as the process that started it lives: `python -m estimator_launchers.leash SECS COMMAND`.
+"""Runs a command while the process that started it lives: `python -m estimator_launchers.parent_death SECS COMMAND`.
 
 Its standard input is a pipe of that process. The pipe closes however the process ends, even by SIGKILL. Then the
 command and all processes that it has started are killed, because a new attempt may begin elsewhere, and two attempts

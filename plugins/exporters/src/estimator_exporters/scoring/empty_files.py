@@ -6,7 +6,7 @@ import csv
 from pathlib import Path
 
 from estimator_core.errors import EstimatorError
-from estimator_exporters.scoring.plain import BROKEN, opened
+from estimator_exporters.scoring.array_files import BROKEN, opened
 
 
 def has_rows(path: Path, kind: str) -> bool:

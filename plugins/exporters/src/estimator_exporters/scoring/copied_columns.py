@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from estimator_exporters.scoring.plain import types_of_lines
+from estimator_exporters.scoring.array_files import types_of_lines
 
 #: The value that stands for a missing number in a row of JSON.
 _NOTHING = {"int64": int(np.iinfo(np.int64).min), "float64": math.nan}

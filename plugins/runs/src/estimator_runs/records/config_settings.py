@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from estimator_core.errors import ArgumentError
-from estimator_runs.capsule.shelf import newest_capsule
+from estimator_runs.capsule.start_records import newest_capsule
 
 _TABLES = ("program", "model", "inputs", "train", "evaluate", "hooks", "exporters", "serving", "plugins")
 
