@@ -60,7 +60,7 @@ _HOME = {
     "TokenClassificationHead": "token_classification_head",
     "adagrad": "optimizers",
     "adam": "optimizers",
-    "add_metrics": "more_metrics",
+    "add_metrics": "added_metrics",
     "ftrl": "optimizers",
     "not_finite": "data.rule",
     "shown": "data.rule",
