@@ -269,7 +269,7 @@ class Streams:
         if not any(hook is warned for warned in self._warned):
             self._warned.append(hook)
             _log.warning(
-                "%s wants values of every step; step %d has no output %s, which is skipped where it is missing.",
+                "%s wants values of every step; step %d has no output %s. Steps without it are skipped.",
                 describe(hook),
                 step,
                 ", ".join(map(repr, missing)),

@@ -18,7 +18,7 @@ CAPABILITIES: Mapping[str, str] = MappingProxyType(
         "reads_metrics": "results of evaluations are read by",
         "rehearses": "runs may be tried before they begin by",
         "network": "the network is used by",
-        "priority": "chosen before built-ins where nobody chooses",
+        "priority": "preferred to built-ins by default",
     }
 )
 #: Hook specification -> the capability that an implementation requires.

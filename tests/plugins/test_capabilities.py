@@ -107,7 +107,7 @@ def test_an_adapter_that_declares_priority_takes_it_with_a_word(site, estimator,
     trained = estimator()
     lines = lines_of(caplog, lambda batches: trained.train(batches, steps=1))
     assert trained.get_variable_names() == ["net/w"]
-    assert any("chosen before built-ins where nobody chooses: acme 1.0" in line for line in lines)
+    assert any("preferred to built-ins by default: acme 1.0" in line for line in lines)
     assert any("the adapter 'everything', not the core's, handles the function" in line for line in lines)
 
 

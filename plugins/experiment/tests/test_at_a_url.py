@@ -59,7 +59,7 @@ def url(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
 def test_exports_of_a_run_are_told_where_they_are(capsys: pytest.CaptureFixture[str], url: str) -> None:
     output = capsys.readouterr().out
     (export,) = Path(url.removeprefix("file://"), "export", "final").glob("*")
-    line = f"exports      {url}/export/final/{export.name}        look: estimator exports {url}/export"
+    line = f"exports      {url}/export/final/{export.name}        view: estimator exports {url}/export"
     assert line in output.splitlines()
     assert main(["exports", f"{url}/export"]) == 0
 

@@ -90,7 +90,7 @@ def test_a_run_at_a_url_continues_and_tells_the_url(program: Path, capsys: pytes
     words = [str(program), "--model-dir", f"{url}/"]
     assert main(["run", *words, "--hparams", "train_steps=4"]) == 0
     output = capsys.readouterr().out
-    assert f"checkpoints  {url}/checkpoints/4        look: estimator checkpoints {url}" in output
+    assert f"checkpoints  {url}/checkpoints/4        view: estimator checkpoints {url}" in output
     assert f"run record   {url}/run.json" in output
     assert "estimator-run-" not in output
     assert main(["--json", "run", *words, "--hparams", "train_steps=6"]) == 0

@@ -110,7 +110,7 @@ def test_what_cannot_be_read_back_is_not_published(export: Any) -> None:
             r"output 'y' at \[0\] is .* instead of",
         ),
         (lambda outputs: {name: value[:1] for name, value in outputs.items()}, "has shape .* instead of"),
-        (lambda outputs: {}, r"output 'y' is missing; there are \[\]"),
+        (lambda outputs: {}, r"output 'y' is missing; the export has \[\]"),
         (lambda outputs: outputs["no such"], "cannot be called: KeyError: 'no such'"),
     ],
     ids=["other values", "another shape", "an output less", "it raises"],
@@ -217,7 +217,7 @@ def test_a_feature_that_is_named_self_has_a_host_part(export: Any) -> None:
 
 
 def test_a_lost_signature_is_not_published(export: Any) -> None:
-    with pytest.raises(ExportError, match=r"signature 'serving_default' is missing; there are \[\]"):
+    with pytest.raises(ExportError, match=r"signature 'serving_default' is missing; the export has \[\]"):
         export.run(lost=True)
     assert list(export.exports.iterdir()) == []
 

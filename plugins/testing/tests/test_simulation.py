@@ -179,7 +179,7 @@ def test_what_cannot_be_asked():
     scenario = Scenario(programs={"one": add}, check=nothing)
     with pytest.raises(ValueError, match="is of a process that is not among one"):
         simulate(scenario, [Fault("turn", "two", 1)])
-    with pytest.raises(ValueError, match="say how many"):
+    with pytest.raises(ValueError, match="give their number"):
         simulation.explore(scenario, seed=1)
 
 

@@ -201,7 +201,7 @@ def report(call: RollCall, seconds: float) -> Mapping[int, str]:
         raise call.missing(here, seconds)
     raise BackendUnavailableError(
         f"Process {call.index} of {call.count} cannot reach process 0 at {call.place}: "
-        f"{error or 'who listens there closes the connection without an answer'}. Start all processes, "
+        f"{error or 'the program there closes the connection without an answer'}. Start all processes, "
         "and give them an address of process 0 that they can reach."
     )
 

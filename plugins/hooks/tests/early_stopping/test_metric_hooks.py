@@ -113,7 +113,7 @@ def test_a_forgotten_name_is_pointed_out_once(estimator: Any, caplog: pytest.Log
     run = drive([eh.stop_if_lower_hook(estimator, "loss", 0.5, run_every_steps=1)], steps=3, run=FakeRun(step=10))
     assert run.stop_reason is None
     (warning,) = [r.getMessage() for r in caplog.records if r.levelno == logging.WARNING]
-    assert "there are evaluations in eval_val" in warning
+    assert "evaluations exist in eval_val" in warning
     assert "eval_name='x'" in warning
 
 

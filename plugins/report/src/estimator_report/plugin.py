@@ -9,7 +9,7 @@ from estimator_core.plugins import Command, Component, Kind
 ESTIMATOR_PLUGIN_API = (1, 1)
 
 _SECTIONS = (
-    ("run", "RunSection", "What the run was made with, and how it ended."),
+    ("run", "RunSection", "Command, settings and versions of the run, and how it ended."),
     ("training", "TrainingSection", "The curves of the training."),
     ("goodput", "GoodputSection", "Where the time of the training went."),
     ("checkpoints", "CheckpointSection", "Each metric from checkpoint to checkpoint."),

@@ -58,7 +58,7 @@ def _verify_arrays(
     for name, signature in request.signatures.items():
         where = f"signature {name!r}"
         if name not in loaded.signatures:
-            raise ExportError(f"{_FAILS}: {where} is missing; there are {sorted(loaded.signatures)}.")
+            raise ExportError(f"{_FAILS}: {where} is missing; the export has {sorted(loaded.signatures)}.")
         if signature.function in checked:
             continue
         checked.add(signature.function)
@@ -93,7 +93,7 @@ def _verify_host_part(
     for signature in (one for one in request.signatures.values() if one.method in SERVING_METHODS):
         where = f"signature {signature.name!r} with its host part"
         if signature.name not in loaded.own_signatures:
-            raise ExportError(f"{_FAILS}: {where} is missing; there are {sorted(loaded.own_signatures)}.")
+            raise ExportError(f"{_FAILS}: {where} is missing; the export has {sorted(loaded.own_signatures)}.")
         received = request.receiver if request.input_transforms else signature.inputs
         raw = RawSignature(
             signature=_Traced(signature=signature, variables=variables),
@@ -136,7 +136,7 @@ def _rows(request: ExportRequest, signature: SignatureSpec) -> int:
 def _compare(expected: Mapping[str, object], found: Mapping[str, object], check: ExportCheck, where: str) -> None:
     for key, value in expected.items():
         if key not in found:
-            raise ExportError(f"{_FAILS}: {where}, output {key!r} is missing; there are {sorted(found)}.")
+            raise ExportError(f"{_FAILS}: {where}, output {key!r} is missing; the export has {sorted(found)}.")
         wanted, given = np.asarray(value), np.asarray(found[key])
         if wanted.dtype.kind in "OSU":
             difference = None if wanted.tolist() == given.tolist() else f"is {given.tolist()}, not {wanted.tolist()}."

@@ -125,8 +125,8 @@ def check_needs(examined: Examined) -> Iterator[str]:
         for parameter in parameters[given:]:
             if needs_a_program(target, parameter):
                 yield (
-                    f"{component.kind} {component.name!r} needs {parameter.name}: {parameter.annotation}, which no "
-                    f'command line can write; declare Component(..., needs="...") or give it a default'
+                    f"{component.kind} {component.name!r} needs {parameter.name}: {parameter.annotation}, which "
+                    f'cannot be written on a command line; declare Component(..., needs="...") or give it a default'
                 )
 
 

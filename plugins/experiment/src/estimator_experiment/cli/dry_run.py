@@ -98,7 +98,7 @@ def _describe(estimator: Any, experiment: Any, losses: _Losses) -> None:
     size = sum(value.nbytes for value in estimator.variables.values())
     print(f"\n{count:,} values, {_bytes(size)}; with the optimizer's state {_bytes(losses.state_bytes)}")
     print(f"outputs  {', '.join(losses.outputs)}")
-    print(f"hooks    {', '.join(type(hook).__name__ for hook in experiment.train_hooks) or 'none of the experiment'}")
+    print(f"hooks    {', '.join(type(hook).__name__ for hook in experiment.train_hooks) or 'none from the experiment'}")
     print(f"traces   {estimator.trace_counts}")
 
 

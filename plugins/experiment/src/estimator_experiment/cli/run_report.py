@@ -100,13 +100,13 @@ def places(estimator: Any) -> str:
     checkpoint = _asked_for(estimator, estimator.latest_checkpoint())
     word = shlex.quote(model_dir)
     lines = [
-        f"curves       {model_dir}        look: tensorboard --logdir {word}",
-        f"checkpoints  {checkpoint or 'none'}        look: estimator checkpoints {word}",
+        f"curves       {model_dir}        view: tensorboard --logdir {word}",
+        f"checkpoints  {checkpoint or 'none'}        view: estimator checkpoints {word}",
     ]
     exports = _exports(estimator)
     if exports:
         below = shlex.quote(f"{model_dir}/export") if is_url(model_dir) else word
-        lines.append(f"exports      {exports[-1]}        look: estimator exports {below}")
+        lines.append(f"exports      {exports[-1]}        view: estimator exports {below}")
     lines.append(f"run record   {model_dir}/run.json")
     return "\n".join(lines)
 

@@ -79,8 +79,8 @@ class EvaluatedMetric:
         if others and not self._warned:
             self._warned = True
             _log.warning(
-                "Early stopping reads %s, where no evaluation is recorded; there are evaluations in %s. "
-                "For EvalSpec(name='x') give the hook eval_name='x'.",
+                "Early stopping reads %s, which has no recorded evaluation, but evaluations exist in %s. For "
+                "EvalSpec(name='x'), pass eval_name='x' to the hook.",
                 self._eval_dir,
                 ", ".join(others),
             )

@@ -31,7 +31,7 @@ _EXAMPLES: Mapping[str, tuple[str, str, tuple[str, ...]]] = {
     "adapter": ("Adapter", "Dense layers of a library of one class.", ()),
     "checkpoint_policy": ("Policy", "Saves ever more rarely.", ()),
     "export_check": ("Check", "Allows for a difference of its own.", ()),
-    "coordinator": ("Coordinator", "Processes that agree over files of a folder.", ()),
+    "coordinator": ("Coordinator", "Processes that agree through files in a folder.", ()),
     "storage": ("Storage", "Objects in a file of SQLite.", ()),
 }
 

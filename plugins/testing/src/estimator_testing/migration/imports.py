@@ -19,7 +19,7 @@ from estimator_testing.migration.paths import (
 )
 from estimator_testing.migration.paths import public_modules as public
 
-_NO_PUBLIC_NAME = "no public module has it; ask for it, or do without"
+_NO_PUBLIC_NAME = "no public module has it; request one, or do without it"
 
 
 def import_findings(source: Source) -> Iterator[Finding]:

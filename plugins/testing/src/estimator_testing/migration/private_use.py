@@ -17,7 +17,7 @@ def private_use_findings(source: Source) -> Iterator[Finding]:
         if not isinstance(node, ast.Attribute) or not node.attr.startswith("_") or node.attr.startswith("__"):
             continue
         if _root(node.value) in ours:
-            new = "private: use a public method or name, or ask for one; by hand"
+            new = "private: use a public method or name, or request one; by hand"
             yield Finding(line=node.lineno, old=ast.unparse(node), new=new)
 
 

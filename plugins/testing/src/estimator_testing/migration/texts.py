@@ -40,7 +40,9 @@ def _path(source: Source, node: ast.Constant, value: str) -> Iterator[Finding]:
     if is_private(module) or ".".join(value.split(".")[:2]).partition(":")[0] not in public() or _is_deep(value):
         home = new_module_of(module, name)
         if home is None:
-            yield Finding(line=node.lineno, old=repr(value), new="no public module has it; ask for it, or do without")
+            yield Finding(
+                line=node.lineno, old=repr(value), new="no public module has it; request one, or do without it"
+            )
             return
         # A target is looked up by its path. Any other use of a path with dots, such as a patch, cannot be recognised.
         edits = _written(source, node, f"{home}:{name}") if ":" in value and not is_private(module) else ()

@@ -76,7 +76,7 @@ def explore(
           two processes have counted, and there are not two objects
     """
     if seed is not None and schedules is None:
-        raise ValueError("schedules from a seed do not end by themselves; say how many")
+        raise ValueError("schedules from a seed are endless: give their number")
     started = time.perf_counter()
     count = 0
     failure: Outcome | None = None
