@@ -169,11 +169,11 @@ class Publisher:
     """The further actions of a writer. By default there are none, because all writers share the directory.
 
     Args:
-        place: a function that returns the place for the checkpoint of a step. The chief calls it.
+        place: a function that returns a new place for the checkpoint of a step; "" without another place. The chief
+            calls it for each attempt.
         begin: a function that prepares the work directory of another process.
         send: a function that copies the packs of a work directory to the place.
-        publish: a function that makes a checkpoint valid, from its path and its place ("" for a new one). The chief
-            calls it.
+        publish: a function that makes a checkpoint valid, from its path and its place. The chief calls it.
         follow: a function that completes the checkpoint of another process after it is valid. It publishes the work
             directory and removes steps that are not kept.
         drop: a function that removes the work directory of another process after a failure.

@@ -191,19 +191,18 @@ class WorkingCopy:
         for path in sorted(work.glob(f"*{PACK_SUFFIX}")):
             upload_file(self._storage, f"{place}/{path.name}", path, size=path.stat().st_size)
 
-    def _publish(self, journal: Journal, config: RunConfig, checkpoint: Path, sent: str) -> None:
-        """Uploads a checkpoint under an unused name, and records it together with all other files in one entry.
+    def _publish(self, journal: Journal, config: RunConfig, checkpoint: Path, place: str) -> None:
+        """Uploads a checkpoint without its packs, and records it together with all other files in one entry.
 
         Args:
             journal: the journal of the store.
             config: the RunConfig of the run.
             checkpoint: the path of the checkpoint in the copy.
-            sent: the place of the checkpoint, if all processes have uploaded their packs there. "" if nothing is there.
+            place: the place of the checkpoint. All processes have uploaded their packs there.
         """
         self._release()
         step = int(checkpoint.name)
-        place = sent or new_place(journal, step)
-        upload_directory(self._storage, place, checkpoint, without=PACK_SUFFIX if sent else "")
+        upload_directory(self._storage, place, checkpoint, without=PACK_SUFFIX)
         with self._lock:
             journal.check()  # the next lines replace files in the store, which a superseded run must not do
             beside = self._beside.send(journal.lineage, step, epoch=journal.epoch)
