@@ -11,6 +11,7 @@ import numpy as np
 from estimator_core._builtin_hooks.hook_parts import PresentNames, SecondOrStepTimer, check_known, checked_types
 from estimator_core.errors import ArgumentError
 from estimator_core.hooks import Hook, Run, StepOutputs, Wake
+from estimator_core.modes import ModeKeys
 
 _log = logging.getLogger("estimator_core")
 _STEP_NAMES = ("step", "global_step")
@@ -21,7 +22,8 @@ class LoggingTensorHook(Hook):
 
     Args:
         tensors: the names of outputs: "loss", summaries, tensors named in model_fn, predictions or hyperparameters.
-            "step" is the number of completed steps. A dict `{label: name}` sets labels. Its lines are ordered by label.
+            "step" is the number of completed steps, in an evaluation or prediction that of its batches. "global_step"
+            is the global step of the weights. A dict `{label: name}` sets labels. Its lines are ordered by label.
         every_n_iter: the steps between two lines. The first step is logged.
         every_n_secs: the seconds between two lines, instead of steps.
         at_end: whether to log the values of the last step when the run ends, with or without an interval. The outputs
@@ -100,13 +102,15 @@ class LoggingTensorHook(Hook):
             return
         values = {name: np.asarray(out[name])[()] for name in self._present.of(self._names, out, step)}
         elapsed, _ = self._timer.update_last_triggered_step(step)
-        self._line(step, values, None if self._restored else elapsed)
+        self._line(run, step, values, None if self._restored else elapsed)
         self._restored = False
 
     def end(self, run: Run) -> None:
         """Logs the last values."""
+        if not self._names and run.step > run.first_step:  # nothing is followed
+            self._last = run.step, {}
         if self._at_end and self._last is not None and self._last[0] != self._logged_step:
-            self._line(*self._last, None)
+            self._line(run, *self._last, None)
 
     def state(self) -> Mapping[str, Any]:
         """Returns the cadence."""
@@ -118,13 +122,10 @@ class LoggingTensorHook(Hook):
             self._timer.restore(state)
             self._restored = True  # so that the pause of the process does not count as time between two lines
 
-    def _line(self, step: int, values: Mapping[str, object], elapsed: float | None) -> None:
+    def _line(self, run: Run, step: int, values: Mapping[str, object], elapsed: float | None) -> None:
         self._logged_step = step
-        shown = {
-            label: step if name in _STEP_NAMES else values[name]
-            for label, name in self._tensors.items()
-            if name in values or name in _STEP_NAMES
-        }
+        known = {**values, "step": step, "global_step": step if run.mode == ModeKeys.TRAIN else int(run.state.clock[0])}
+        shown = {label: known[name] for label, name in self._tensors.items() if name in known}
         if self._formatter is not None:
             _log.info("%s", self._formatter(shown))
             return

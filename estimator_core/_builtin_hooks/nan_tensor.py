@@ -86,7 +86,7 @@ class NanTensorHook(Hook):
         level = logging.ERROR if self._fail else logging.WARNING
         _log.log(level, "Model diverged with %s = %s at step %d.", self._name, value, step)
         if self._fail:
-            when, hint = f"in mode {run.mode!r}, whose steps are batches", "Examine this batch and at the checkpoint."
+            when, hint = f"in mode {run.mode!r}, whose steps are batches", "Examine this batch and the checkpoint."
             if run.mode == ModeKeys.TRAIN:
                 when, hint = "during training", _TRAINING_HINT
             found = f"{self._name} is {value} at step {step}"

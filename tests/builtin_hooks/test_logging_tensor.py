@@ -2,12 +2,16 @@
 
 import logging
 import re
+from pathlib import Path
 
 import numpy as np
+import optax
 import pytest
 
+import estimator_core as ec
 from estimator_core._builtin_hooks.logging_tensor import LoggingTensorHook
 from estimator_core.errors import HookError
+from estimator_core.inputs import numpy_input_fn
 from tests.builtin_hooks.driver import drive
 
 
@@ -62,8 +66,31 @@ def test_at_end(lines, k: int):
     assert lines() == ["step = 1", "step = 4 (t)"]
 
 
+@pytest.mark.parametrize("k", [1, 3])
+def test_at_end_without_outputs(lines, k: int):
+    drive([LoggingTensorHook(["step"], at_end=True)], steps=4, start=2, k=k)
+    drive([LoggingTensorHook({"s": "global_step"}, every_n_iter=3, at_end=True)], steps=5, k=k)
+    assert lines() == ["step = 6", "s = 1", "s = 4 (t)", "s = 5"]
+
+
+def test_the_global_step_of_an_evaluation_is_that_of_its_weights(lines, tmp_path: Path):
+    def model_fn(features, mode):
+        loss = (features["x"] * ec.get_variable("w", ())).sum()
+        return ec.EstimatorSpec(mode, loss=loss, train_op=optax.sgd(0.1), predictions=features)
+
+    input_fn = numpy_input_fn({"x": np.ones(6, np.float32)}, batch_size=2, shuffle=False)
+    estimator = ec.Estimator(model_fn, tmp_path).train(input_fn, steps=2)
+    lines()
+    hook = LoggingTensorHook(["step", "global_step"], every_n_iter=2)
+    estimator.evaluate(input_fn, hooks=[hook])
+    list(estimator.predict(input_fn, hooks=[hook]))
+    found = [line for line in lines() if line.startswith("step")]
+    assert found == ["step = 1, global_step = 2", "step = 3, global_step = 2 (t)"] * 2
+
+
 def test_at_end_after_no_step(lines):
     drive([LoggingTensorHook(["loss"], at_end=True)], steps=0)
+    drive([LoggingTensorHook(["step"], at_end=True)], steps=0)
     assert lines() == []
 
 
