@@ -73,8 +73,8 @@ def rows_of(
         spelling: the rule that converts dates or truth values to one form.
 
     Raises:
-        FeatureColumnError: the values are floats, an integer is beyond int64, a text has no UTF-8, `spelling` refuses a
-            value, rows differ in length without max_values, or a row has more values than that.
+        FeatureColumnError: the values are floats, or an integer is beyond int64. A text has half a surrogate pair, or
+            `spelling` refuses a value. Rows differ in length without max_values, or a row has more values than that.
     """
     array = _two_axes(feature_of(batch, key, column), key, column, max_values, missing=None)
     array = array if spelling is None else spelling.texts(array)
