@@ -211,7 +211,7 @@ class Resolver:
         return next((each for each in found if each is not None), None)
 
     def _bound(self, assignment: Any, name: str, depth: int) -> Resolved | None:
-        """Returns the name of TensorFlow that an assignment or an import gives to a name."""
+        """Returns the name of TensorFlow that an assignment or an import binds to a name."""
         found = None
         if isinstance(assignment, ImportAssignment):
             names = sorted(one.name for one in assignment.get_qualified_names_for(name))
