@@ -107,8 +107,9 @@ def rehearse(estimator: Estimator, train_spec: TrainSpec, eval_specs: Sequence[E
 
 @contextlib.contextmanager
 def outermost(estimator: Estimator) -> Generator[RunContext]:
-    """Yields a context for evaluations and exports outside training calls. At the end, its event files are closed and
-    their contents are published.
+    """Yields a context for evaluations and exports outside training calls.
+
+    At the end, its event files are closed and their contents are published.
     """
     context = estimator._context(ModeKeys.EVAL)
     with contextlib.closing(context.results):

@@ -161,8 +161,9 @@ class Evaluations:
         self.wait()
 
     def of_checkpoint(self, path: str, *, final: bool, specs: Sequence[EvalSpec] | None = None) -> bool:
-        """Evaluates a checkpoint, for all specs or these, and exports it. Returns False if the run that trains has
-        deleted it meanwhile.
+        """Evaluates a checkpoint, for all specs or these, and exports it.
+
+        Returns False if the run that trains has deleted it meanwhile.
         """
         try:
             for spec in self._specs if specs is None else specs:

@@ -420,6 +420,7 @@ class Estimator:
 
     def load_into(self, instance: Any, name: str) -> Any:
         """Writes trained values back into the module instance that was passed to `ec.module(instance, name=name)`.
+
         Returns the instance.
         """
         from estimator_core._model.module import write_back

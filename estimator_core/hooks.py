@@ -119,8 +119,10 @@ class Run(Protocol):
 
     @property
     def step(self) -> int:
-        """The global step: the number of completed training steps. An evaluation or prediction counts its batches from
-        0 instead; the global step of its weights is `state.clock[0]`.
+        """The global step: the number of completed training steps.
+
+        An evaluation or prediction counts its batches from 0 instead; the global step of its weights is
+        `state.clock[0]`.
         """
         ...
 
@@ -166,8 +168,9 @@ class Run(Protocol):
 
     @property
     def output_names(self) -> frozenset[str]:
-        """The names in `out[...]`: "loss", summaries, named tensors, hyperparameters, predictions. Known from
-        `after_create` on.
+        """The names in `out[...]`: "loss", summaries, named tensors, hyperparameters, predictions.
+
+        Known from `after_create` on.
         """
         ...
 
@@ -195,8 +198,9 @@ class Run(Protocol):
 
     @property
     def resumed(self) -> bool:
-        """Whether this call resumes an interrupted one. A call that follows a completed one starts its cadences
-        again.
+        """Whether this call resumes an interrupted one.
+
+        A call that follows a completed one starts its cadences again.
         """
         ...
 
@@ -211,8 +215,9 @@ class Run(Protocol):
         ...
 
     def request_stop(self, reason: str) -> None:
-        """Ends the loop after the current dispatch, for a `reason` in words. The remaining hooks still see the step of
-        this dispatch.
+        """Ends the loop after the current dispatch, for a `reason` in words.
+
+        The remaining hooks still see the step of this dispatch.
         """
         ...
 
@@ -225,9 +230,10 @@ class Run(Protocol):
         ...
 
     def follow(self, name: str) -> None:
-        """Declares, in `begin`, that the hook wants the output `name` of every step. Its values are delivered to
-        `on_values`, stacked, and do not interrupt a dispatch. In `after_create` of a training, only outputs that every
-        step returns anyway may be named.
+        """Declares, in `begin`, that the hook wants the output `name` of every step.
+
+        Its values are delivered to `on_values`, stacked, and do not interrupt a dispatch. In `after_create` of a
+        training, only outputs that every step returns anyway may be named.
         """
         ...
 
@@ -270,6 +276,7 @@ class Run(Protocol):
     @property
     def batch_metrics(self) -> Callable[[Any, Any, Any, Any], dict[str, Metric]]:
         """A function of `(state, features, labels, weights)` that returns the metrics of one evaluation batch.
+
         Available from `after_create` on.
 
         It is pure and may be traced. It is the same object in all evaluations with the same model and batch structure.
@@ -279,8 +286,9 @@ class Run(Protocol):
         ...
 
     def add_result(self, name: str, value: Any) -> None:
-        """Adds a `value` under a `name` to the results of an evaluation, in `end` at the latest. The value is a number,
-        an array, or a list of JSON values. Lists are written only to `metrics.jsonl`.
+        """Adds a `value` under a `name` to the results of an evaluation, in `end` at the latest.
+
+        The value is a number, an array, or a list of JSON values. Lists are written only to `metrics.jsonl`.
 
         Raises:
             HookError: the value is of another kind. Or a metric has the same name; raised at the end of the evaluation.
@@ -304,8 +312,9 @@ class Run(Protocol):
         ...
 
     def assign(self, values: Mapping[str, Any]) -> None:
-        """Replaces variables and model state of a training run, by path. The values are host or device arrays of the
-        same shapes. The next step starts from them.
+        """Replaces variables and model state of a training run, by path.
+
+        The values are host or device arrays of the same shapes. The next step starts from them.
 
         Raises:
             HookError: a path does not exist, or a shape differs.
@@ -313,8 +322,9 @@ class Run(Protocol):
         ...
 
     def swapped(self, values: Mapping[str, Any]) -> AbstractContextManager[None]:
-        """Inside the block, evaluations use other values of some trainable variables: device arrays by path. Nothing is
-        copied.
+        """Inside the block, evaluations use other values of some trainable variables: device arrays by path.
+
+        Nothing is copied.
         """
         ...
 
@@ -339,8 +349,9 @@ class SummaryWriter(Protocol):
         ...
 
     def event(self, event: Any, step: int) -> None:
-        """Writes a `tensorboardX.proto.event_pb2.Event` and sets its step and wall time. Use it for data of TensorBoard
-        plugins, such as a graph or hyperparameters.
+        """Writes a `tensorboardX.proto.event_pb2.Event` and sets its step and wall time.
+
+        Use it for data of TensorBoard plugins, such as a graph or hyperparameters.
         """
         ...
 
@@ -436,10 +447,11 @@ class Hook:
         return step + 1 if per_step else None
 
     def on_values(self, run: Run, steps: range, values: Mapping[str, np.ndarray]) -> None:
-        """Receives the outputs that `run.follow` named, some time after the steps ran. Steps arrive in order, and all
-        have arrived before `end`. `values[name].shape` is `(len(steps), *shape)`. Steps whose outputs differ in shape
-        arrive in separate calls. A name that these steps do not produce, because of the shape of their batches, is not
-        in `values`.
+        """Receives the outputs that `run.follow` named, some time after the steps ran.
+
+        Steps arrive in order, and all have arrived before `end`. `values[name].shape` is `(len(steps), *shape)`. Steps
+        whose outputs differ in shape arrive in separate calls. A name that these steps do not produce, because of the
+        shape of their batches, is not in `values`.
         """
 
     def state(self) -> Mapping[str, Any]:
@@ -455,8 +467,9 @@ class SeesBatches(Protocol):
     """An optional contract for evaluation hooks that see every batch of the input before host transforms."""
 
     def see(self, features: Any, labels: Any) -> None:
-        """Called when a batch is drawn, in order. The call may come before the step of the batch and from another
-        thread.
+        """Called when a batch is drawn, in order.
+
+        The call may come before the step of the batch and from another thread.
         """
         ...
 
@@ -479,8 +492,9 @@ class CheckpointPolicy:
     name: ClassVar[str | None] = None
 
     def at_start(self, run: Run) -> bool:
-        """Returns whether to save the initial state of the run if no checkpoint contains it. Called once, after
-        `restore`.
+        """Returns whether to save the initial state of the run if no checkpoint contains it.
+
+        Called once, after `restore`.
         """
         return True
 
@@ -491,8 +505,9 @@ class CheckpointPolicy:
         return None
 
     def saved(self, run: Run, step: int) -> None:
-        """Called when a save that `next_step` requested begins, before its evaluations. `step` is the global step of
-        `run`. The checkpoint stores the state of the policy after this call.
+        """Called when a save that `next_step` requested begins, before its evaluations.
+
+        `step` is the global step of `run`. The checkpoint stores the state of the policy after this call.
         """
 
     def at_end(self, run: Run) -> bool:
@@ -538,8 +553,9 @@ class CheckpointListener:
         """Called just before the state is copied."""
 
     def after_save(self, run: Run, step: int, checkpoint: SavedCheckpoint) -> bool | None:
-        """Called after the save was started. Reading `checkpoint.path` waits for its commit. Return True to stop
-        training.
+        """Called after the save was started.
+
+        Reading `checkpoint.path` waits for its commit. Return True to stop training.
         """
         return None
 

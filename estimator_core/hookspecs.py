@@ -184,8 +184,9 @@ def estimator_rehearse(
 
 @hookspec
 def estimator_run_hooks(run: Run, options: Mapping[str, Any]) -> Sequence[Hook]:
-    """Returns hooks for every train, evaluate and predict call. They run after the hooks of the core and before those
-    of the user.
+    """Returns hooks for every train, evaluate and predict call.
+
+    They run after the hooks of the core and before those of the user.
 
     Called once per call, before `begin` of any hook. Return new objects each time. Check `run.mode` to add hooks only
     to some calls.

@@ -6,8 +6,9 @@ __all__ = ["ModeKeys"]
 
 
 class ModeKeys(str):
-    """Names of the modes, as in tf.estimator. Each is a plain string. The class serves as its annotation (`mode:
-    ec.ModeKeys`).
+    """Names of the modes, as in tf.estimator.
+
+    Each is a plain string. The class serves as its annotation (`mode: ec.ModeKeys`).
 
     Example:
         >>> ModeKeys.TRAIN, ModeKeys.EVAL, ModeKeys.PREDICT

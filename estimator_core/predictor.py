@@ -24,8 +24,10 @@ __all__ = ["Predictor"]
 
 
 class _Loaded(NamedTuple):
-    """A state without slots, and programs by number of rows. Each program is for the first batch with this number of
-    rows, and has a function that copies its results to the host.
+    """A state without slots, and programs by number of rows.
+
+    Each program is for the first batch with this number of rows, and has a function that copies its results to the
+    host.
     """
 
     state: TrainState
@@ -71,8 +73,10 @@ class Predictor:
         return self._programs.predict_step(self._devices)
 
     def _predictions(self, batch: Batch) -> Any:
-        """Returns predictions on the host. A compiled program runs without the context of the devices, because entering
-        the context takes as long as a small model.
+        """Returns predictions on the host.
+
+        A compiled program runs without the context of the devices, because entering the context takes as long as a
+        small model.
         """
         loaded, watched = self._loaded, _is_watched()
         if loaded is not None and not watched and (known := loaded.programs.get(batch.size)) is not None:

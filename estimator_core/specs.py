@@ -264,8 +264,9 @@ def check_listeners(listeners: Any) -> tuple[Any, ...]:
 
 
 def check_exporters(exporters: Any) -> tuple[Any, ...]:
-    """Returns the exporters as a tuple. Refuses an item that is not an `Exporter`, and names that are empty, paths or
-    not unique.
+    """Returns the exporters as a tuple.
+
+    Refuses an item that is not an `Exporter`, and names that are empty, paths or not unique.
     """
     if callable(getattr(exporters, "export", None)):
         exporters = (exporters,)

@@ -31,8 +31,9 @@ _log = logging.getLogger("estimator_core")
 def train_and_evaluate(
     estimator: Estimator, train_spec: TrainSpec, eval_spec: EvalSpec | Sequence[EvalSpec]
 ) -> tuple[Any, Any]:
-    """Trains, evaluates and exports at every checkpoint. It also evaluates and exports at the end, whatever ended
-    training.
+    """Trains, evaluates and exports at every checkpoint.
+
+    It also evaluates and exports at the end, whatever ended training.
 
     Evaluation uses the state in memory and does not advance the training input. It does not need a checkpoint, so
     `EvalSpec(every_steps=...)` can evaluate more often. A run that has already ended is evaluated and exported once

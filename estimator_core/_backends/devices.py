@@ -30,8 +30,9 @@ MIN_COMPILE_SECS = 0.1
 
 
 def use_compile_cache(where: str | Literal["auto"] | None) -> None:
-    """Sets the directory in which jax caches compiled programs. If the process has configured a cache itself, that
-    cache stays.
+    """Sets the directory in which jax caches compiled programs.
+
+    If the process has configured a cache itself, that cache stays.
 
     Args:
         where: a directory. "auto": the directory of this user and this kind of processor. None: no cache.
@@ -83,8 +84,9 @@ def return_memory_of_compilers() -> None:
 
 
 def default_directory() -> Path:
-    """Returns the directory of "auto". Each kind of processor has its own, since compiled programs use its
-    instructions.
+    """Returns the directory of "auto".
+
+    Each kind of processor has its own, since compiled programs use its instructions.
 
     Example:
         >>> default_directory().parent.name
@@ -199,8 +201,9 @@ class Devices:
 
     @cached_property
     def processes(self) -> Coordinator:
-        """The connected processes of the run. If none are configured, the processes of a pod are known after the
-        backend starts.
+        """The connected processes of the run.
+
+        If none are configured, the processes of a pod are known after the backend starts.
         """
         if self.apart:
             return ALONE

@@ -173,8 +173,9 @@ class Placement:
         return None if self.plain(specs) else {name: self._sharding_of(spec) for name, spec in specs.items()}
 
     def like_variables(self, tree: PyTree, specs: Mapping[str, VariableSpec]) -> PyTree:
-        """Returns the shardings of an optimizer state. A leaf below the name of a variable and with its shape is placed
-        like the variable. The rest is replicated.
+        """Returns the shardings of an optimizer state.
+
+        A leaf below the name of a variable and with its shape is placed like the variable. The rest is replicated.
         """
 
         def of(path: tuple[object, ...], leaf: jax.Array) -> NamedSharding:

@@ -61,8 +61,9 @@ class HistoryRecorderHook(Hook):
         self._scalars = [name for name, kind in run.output_kinds.items() if kind in ("scalar", "metric")]
 
     def next_step(self, step: int) -> Wake:
-        """Returns the timer's next step, or the last step. The hook only reads outputs, so it may wait for the next
-        trigger.
+        """Returns the timer's next step, or the last step.
+
+        The hook only reads outputs, so it may wait for the next trigger.
         """
         wake = self._timer.wake(step)
         return replace(wake, step=at_most(wake.step, self._last_step, step))

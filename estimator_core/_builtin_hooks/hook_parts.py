@@ -173,8 +173,9 @@ def unknown_output(name: str, available: Collection[Any]) -> str:
 
 
 def point_step(run: Run, step: int) -> int:
-    """Returns the global step of a point: `step` in training. The steps of evaluations and predictions are batches, so
-    their points are at the step of the weights.
+    """Returns the global step of a point: `step` in training.
+
+    The steps of evaluations and predictions are batches, so their points are at the step of the weights.
 
     Args:
         run: the run of the hook.
@@ -208,8 +209,9 @@ class PresentNames:
 
 @final
 class HookWriter:
-    """Chooses the writer of a hook: the given one, one of the hook's own directory, or that of the run. Of several
-    processes, only the chief writes to the hook's own directory.
+    """Chooses the writer of a hook: the given one, one of the hook's own directory, or that of the run.
+
+    Of several processes, only the chief writes to the hook's own directory.
 
     The run handles its own event file. The event file of a hook's own directory must be flushed in `state` of the hook,
     which is called before a checkpoint is committed, and closed in `end`.

@@ -60,8 +60,9 @@ class StepCounterHook(Hook):
         self._writer.open(run)
 
     def next_step(self, step: int) -> Wake:
-        """Returns the first step, at which the measurement starts, then the steps of the timer. The hook reads only
-        outputs and the clock.
+        """Returns the first step, at which the measurement starts, then the steps of the timer.
+
+        The hook reads only outputs and the clock.
         """
         wake = self._timer.wake(step)
         return wake if self._base is not None else replace(wake, step=step + 1, within=0)

@@ -181,8 +181,9 @@ class HostBuffers:
         return HostArray(stored=stored, shape=stored.shape, dtype=stored.dtype.name)
 
     def _own(self, item: str, path: str, host: np.ndarray, parts: list[tuple[np.ndarray, np.ndarray]]) -> np.ndarray:
-        """Returns the buffer of an array, with its copy. The parts of a large array are added to `parts` and copied
-        later.
+        """Returns the buffer of an array, with its copy.
+
+        The parts of a large array are added to `parts` and copied later.
         """
         buffer = self._buffers.get((item, path))
         if buffer is None or buffer.shape != host.shape or buffer.dtype != host.dtype or not buffer.flags.writeable:
@@ -202,8 +203,9 @@ def _start_copy(value: Any) -> None:
 
 
 def is_of_the_host(sharding: Any) -> bool:
-    """Returns whether arrays are in host memory, where numpy reads them without a copy. An accelerator may have such
-    memory.
+    """Returns whether arrays are in host memory, where numpy reads them without a copy.
+
+    An accelerator may have such memory.
 
     Args:
         sharding: the sharding of the arrays.

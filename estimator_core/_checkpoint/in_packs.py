@@ -29,8 +29,9 @@ Entries = Mapping[str, Mapping[str, ArrayEntry]]
 def open_entries(
     directory: Path, manifest: Manifest, wanted: Entries, *, part: int, parts: int
 ) -> dict[str, dict[str, Any]]:
-    """Returns the arrays by item and path, still in their packs. The clock, arrays of hooks and random keys are in
-    memory.
+    """Returns the arrays by item and path, still in their packs.
+
+    The clock, arrays of hooks and random keys are in memory.
 
     Args:
         directory: the checkpoint.

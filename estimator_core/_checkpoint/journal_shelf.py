@@ -97,8 +97,9 @@ class JournalShelf:
         return digest is None or digest in lineage.retired.values()
 
     def begin(self, step: int) -> Path:
-        """Creates `checkpoints` if necessary, but never the model_dir. First waits until deletions have freed their
-        space.
+        """Creates `checkpoints` if necessary, but never the model_dir.
+
+        First waits until deletions have freed their space.
         """
         self.settle()
         try:
@@ -184,8 +185,9 @@ class JournalShelf:
             _log.error("%s was not a checkpoint that the journal names, so it was renamed to %s.", target, kept)
 
     def _is_successors(self, digest: str, aside: Path, target: Path) -> bool:
-        """Moves a checkpoint back to its place if it belongs to a run that has taken over meanwhile. Returns whether it
-        does.
+        """Moves a checkpoint back to its place if it belongs to a run that has taken over meanwhile.
+
+        Returns whether it does.
         """
         if self._journal.superseded_by() is None:
             return False

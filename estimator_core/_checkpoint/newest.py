@@ -82,8 +82,9 @@ def read_latest(
 
 
 def _tried(path: Path, items: Iterable[str], processes: Coordinator) -> tuple[CheckpointItems | None, str]:
-    """Returns the contents of a checkpoint, or its damage: "" if it was deleted meanwhile. The result is the same in
-    all processes.
+    """Returns the contents of a checkpoint, or its damage: "" if it was deleted meanwhile.
+
+    The result is the same in all processes.
     """
     from estimator_core._checkpoint.read import open_checkpoint
     from estimator_core._packs.packs import is_complete

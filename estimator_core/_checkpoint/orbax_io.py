@@ -59,8 +59,9 @@ def read_arrays(directory: Path, wanted: Mapping[str, Mapping[str, np.dtype]]) -
 
 @contextmanager
 def _handler(ocp: Any) -> Generator[Any]:
-    """Yields the handler that writes and reads the files of one item. It does not communicate with other processes,
-    because they are busy with steps.
+    """Yields the handler that writes and reads the files of one item.
+
+    It does not communicate with other processes, because they are busy with steps.
 
     The higher interfaces of orbax communicate with every process. They create a directory, rename it and write
     metadata, which a checkpoint already has. That takes a third of the processor time of a small save.
@@ -82,9 +83,10 @@ def _handler(ocp: Any) -> Generator[Any]:
 
 @contextmanager
 def _without_chatter() -> Generator[None]:
-    """Suppresses the progress messages of orbax, which are 40 lines per checkpoint. Also suppresses the tracebacks that
-    it logs for every thread that an error passes, because the error is raised anyway. Other messages of a program to
-    absl pass.
+    """Suppresses the progress messages of orbax, which are 40 lines per checkpoint.
+
+    Also suppresses the tracebacks that it logs for every thread that an error passes, because the error is raised
+    anyway. Other messages of a program to absl pass.
     """
     logger = logging.getLogger("absl")
 

@@ -65,8 +65,9 @@ def is_spread(value: Any) -> bool:
 def entries_of(
     arrays: Mapping[str, Mapping[str, HostArray]], pieces: Mapping[str, Mapping[str, Pieces]]
 ) -> dict[str, dict[str, ArrayEntry]]:
-    """Returns the manifest entries of the arrays of which this process holds the whole or a piece. `bytes` counts its
-    own.
+    """Returns the manifest entries of the arrays of which this process holds the whole or a piece.
+
+    `bytes` counts its own.
     """
     found: dict[str, dict[str, ArrayEntry]] = {}
     for item, named in arrays.items():

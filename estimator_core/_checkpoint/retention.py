@@ -24,8 +24,9 @@ def no_results() -> EvalResults:
 
 
 def best_steps(rule: KeepBest, steps: Sequence[int], results: EvalResults) -> set[int]:
-    """Returns the best of these steps. Steps without a result, or with NaN, are ignored. Of equal steps, the older one
-    is better.
+    """Returns the best of these steps.
+
+    Steps without a result, or with NaN, are ignored. Of equal steps, the older one is better.
 
     Example:
         >>> best_steps(

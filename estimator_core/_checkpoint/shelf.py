@@ -58,8 +58,9 @@ class Shelf(Protocol):
         ...
 
     def remove(self, superfluous: Sequence[int]) -> list[int]:
-        """Deletes checkpoints that no rule keeps, and returns the deleted steps. A checkpoint that is being read stays
-        until later.
+        """Deletes checkpoints that no rule keeps, and returns the deleted steps.
+
+        A checkpoint that is being read stays until later.
         """
         ...
 

@@ -86,8 +86,9 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _at_home(words: Sequence[str]) -> list[str]:
-    """Returns the arguments with `~` expanded, which shells do not expand in `--option=~/path`. Arguments after `--` do
-    not change.
+    """Returns the arguments with `~` expanded, which shells do not expand in `--option=~/path`.
+
+    Arguments after `--` do not change.
     """
     count = list(words).index("--") if "--" in words else len(words)
     found = (re.fullmatch(r"(--[a-z0-9-]+=|)(~/.*)", word, re.DOTALL) or word for word in words[:count])
@@ -131,8 +132,9 @@ def command_parser(name: str = "") -> argparse.ArgumentParser:
 
 
 def find_command(name: str) -> Command:
-    """Returns the record of a command. A command of the core is found by name, without loading plugins. Otherwise
-    plugins are searched.
+    """Returns the record of a command.
+
+    A command of the core is found by name, without loading plugins. Otherwise plugins are searched.
 
     Raises:
         PluginLookupError: there is no such command, or several plugins provide it. The message names the package of a
@@ -202,8 +204,9 @@ def _guarded(given: argparse.Namespace) -> int:
 
 @contextlib.contextmanager
 def _quiet_without_reader() -> Generator[None]:
-    """Ends the block silently if the reader of the output has closed it. Broken pipes of workers or servers stay
-    errors.
+    """Ends the block silently if the reader of the output has closed it.
+
+    Broken pipes of workers or servers stay errors.
     """
     try:
         yield

@@ -85,8 +85,9 @@ def from_sagemaker(environ: _Environ) -> Processes | None:
 
 
 def from_slurm(environ: _Environ) -> Processes | None:
-    """Reads the variables of a step that srun starts. A batch script or an allocation is one process. jax finds the
-    address of process 0.
+    """Reads the variables of a step that srun starts.
+
+    A batch script or an allocation is one process. jax finds the address of process 0.
 
     The number of tasks of the step counts, not that of the allocation.
     """
@@ -167,8 +168,9 @@ def number(environ: _Environ, name: str) -> int | None:
 
 
 def _tasks_here(environ: _Environ, count: int) -> int:
-    """Returns the number of tasks of the step on this node. `2(x3),1` means two on each of three nodes and one on the
-    fourth.
+    """Returns the number of tasks of the step on this node.
+
+    `2(x3),1` means two on each of three nodes and one on the fourth.
     """
     nodes: list[int] = []
     for part in environ.get("SLURM_STEP_TASKS_PER_NODE", "").split(","):

@@ -83,8 +83,9 @@ _NEWS_SECS = 30.0
 
 
 class SaidByEach(Exception):  # noqa: N818 - what errors inherit
-    """A second base class of errors that each affected process raises itself. The loss of another process never
-    replaces them.
+    """A second base class of errors that each affected process raises itself.
+
+    The loss of another process never replaces them.
     """
 
 
@@ -192,8 +193,9 @@ def ending_together(processes: Coordinator) -> Generator[None]:
 
 
 def _news_of(error: BaseException, processes: Coordinator) -> Lost | None:
-    """Returns the lost process that caused an error. The network fails before the report arrives, so the call waits for
-    it.
+    """Returns the lost process that caused an error.
+
+    The network fails before the report arrives, so the call waits for it.
     """
     # jax raises its JaxRuntimeError, or a ValueError when a program starts. Both begin with the code of a status.
     if re.match(r"[A-Z_]+: ", str(error)) and not isinstance(error, EstimatorError):

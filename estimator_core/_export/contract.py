@@ -191,8 +191,9 @@ class HoldsHostPart(Protocol):
 
 @runtime_checkable
 class ExportCheck(Protocol):
-    """Compares an output of an export with the output of the estimator. It is a plugin component of kind
-    "export_check".
+    """Compares an output of an export with the output of the estimator.
+
+    It is a plugin component of kind "export_check".
     """
 
     def difference(self, expected: np.ndarray, found: np.ndarray) -> str | None:
@@ -220,8 +221,9 @@ class ExportFormat(Protocol):
         ...
 
     def write(self, request: ExportRequest, directory: Path) -> None:
-        """Writes an export into an empty directory. The core publishes the directory after it has read and checked the
-        export.
+        """Writes an export into an empty directory.
+
+        The core publishes the directory after it has read and checked the export.
 
         Args:
             request: the signatures, the variables and everything else in the export.

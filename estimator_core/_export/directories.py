@@ -75,8 +75,9 @@ def latest_export(base: str | os.PathLike[str]) -> str | None:
 
 @contextlib.contextmanager
 def new_export(base: str | os.PathLike[str]) -> Generator[tuple[Path, list[Path]]]:
-    """Yields a directory to write into, and a list that contains the final path after the block. The rename is the
-    commit.
+    """Yields a directory to write into, and a list that contains the final path after the block.
+
+    The rename is the commit.
 
     First removes the remains of killed writers of this machine.
 

@@ -74,8 +74,9 @@ class Fit:
 
 @dataclass(frozen=True, kw_only=True)
 class Within:
-    """Keeps integers in [0, count) and blank ones (-1), and replaces others by `otherwise`. Returns int64 of the same
-    shape.
+    """Keeps integers in [0, count) and blank ones (-1), and replaces others by `otherwise`.
+
+    Returns int64 of the same shape.
     """
 
     input: str
@@ -100,6 +101,7 @@ class Lookup:
     """Looks up the index of each value in `words`, as int64 of the same shape; -1 for blank values.
 
     Attributes:
+        input, output: the names of the array that is read and of the one that is written.
         words: the unique values: bytes for text, otherwise integers.
         otherwise: the result for values that are not in `words`, if there are no buckets.
         buckets: if not 0, values that are not in `words` become `len(words) + Fingerprint64(value) % buckets`.
@@ -132,7 +134,8 @@ class Cross:
     and integers unchanged. It is -1 if a place of one of `blanks` is blank.
 
     Attributes:
-        inputs: string or int64 [batch, places] each.
+        inputs: the names of the arrays that are read: string or int64 [batch, places] each.
+        output: the name of the array that is written.
         buckets: the number of buckets.
         key: uint64.
         blanks: for each input, a value of the same shape whose blanks exclude a combination; None: no combination is
@@ -221,8 +224,9 @@ class HostProgram:
 
 @runtime_checkable
 class DescribesOperations(Protocol):
-    """An optional contract for a `HostTransform` that describes its operations. Formats that contain host transforms
-    require it.
+    """An optional contract for a `HostTransform` that describes its operations.
+
+    Formats that contain host transforms require it.
     """
 
     def program(self, features: Mapping[str, Feature]) -> HostProgram:

@@ -15,8 +15,9 @@ _BYTES_KEY = "base64"
 
 
 class InputPosition(NamedTuple):
-    """The position of an input: how far it has been read. It is a tuple rather than a dataclass because every batch
-    creates one.
+    """The position of an input: how far it has been read.
+
+    It is a tuple rather than a dataclass because every batch creates one.
 
     Attributes:
         fingerprint: identifies the input: `"kind; name=value; ..."`. A position is restored only if the fingerprints

@@ -168,8 +168,9 @@ class Wrapped:
 
 @dataclass(frozen=True, kw_only=True)
 class WrappedInput:
-    """An input_fn around an inner input_fn. It accepts all arguments of an input_fn and passes on those that the inner
-    one accepts.
+    """An input_fn around an inner input_fn.
+
+    It accepts all arguments of an input_fn and passes on those that the inner one accepts.
 
     Args:
         input_fn: the inner input_fn.

@@ -210,8 +210,9 @@ class Normaliser:
 
 
 def _quick(features: PyTree, labels: PyTree, converters: _Converters, with_labels: bool) -> _Quick | None:
-    """Returns a function for elements with such parts; None if they contain more than arrays and dicts. Two arrays are
-    compared without a call for each.
+    """Returns a function for elements with such parts; None if they contain more than arrays and dicts.
+
+    Two arrays are compared without a call for each.
     """
     following = itertools.repeat(None) if converters is None else iter(converters)
     of_features, of_labels = _take(features, following), _take(labels, following)
@@ -254,8 +255,9 @@ def _quick(features: PyTree, labels: PyTree, converters: _Converters, with_label
 
 
 def _take(value: object, converters: Iterator[_Take | None]) -> _Take | None:
-    """Returns a function for parts like this one. It uses up the converters of its arrays, in the order of
-    jax.tree.leaves.
+    """Returns a function for parts like this one.
+
+    It uses up the converters of its arrays, in the order of jax.tree.leaves.
     """
     if value is None:
         return lambda other: None if other is None else _OTHER

@@ -56,8 +56,9 @@ class _End:
 
 
 class _Channel:
-    """The objects that the thread and its consumer share. The thread has no other references, so it does not keep the
-    consumer alive.
+    """The objects that the thread and its consumer share.
+
+    The thread has no other references, so it does not keep the consumer alive.
 
     The queues are SimpleQueues because these are written in C. A transfer through `queue.Queue` costs several times as
     much.

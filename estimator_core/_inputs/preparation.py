@@ -18,8 +18,9 @@ if TYPE_CHECKING:
 
 @runtime_checkable
 class DataContract(Protocol):
-    """Checks data, converts it and learns from it in train, evaluate and predict. Its transforms do the same in
-    exports.
+    """Checks data, converts it and learns from it in train, evaluate and predict.
+
+    Its transforms do the same in exports.
 
     A contract is the attribute `data_contract` of a model_fn, or an argument of an Estimator. A contract that converts
     labels to numbers may define `exported_labels(memory)`. It returns the transforms that convert the labels in
@@ -119,8 +120,9 @@ class Preparation:
         return with_transforms(input_fn, features=(*before, *self.features), labels=self.labels)
 
     def observing(self, model_dir: Path | None) -> contextlib.AbstractContextManager[tuple[Any, ...]]:
-        """Returns a context of transforms that record the features of training. The record is stored in model_dir,
-        unless model_dir is None.
+        """Returns a context of transforms that record the features of training.
+
+        The record is stored in model_dir, unless model_dir is None.
         """
         if not self.features:
             return contextlib.nullcontext(())

@@ -19,10 +19,12 @@ FILE = "seen_features.json"
 
 @dataclass
 class SeenFeatures:
-    """Records the largest number of values per example, by feature. It runs before the host transforms of a training
-    run.
+    """Records the largest number of values per example, by feature.
+
+    It runs before the host transforms of a training run.
 
     Attributes:
+        files: the files of the transform. It has none.
         places: the largest number of values of an example, by feature.
         dtypes: "string" or the name of a numpy dtype, by feature.
 
@@ -73,8 +75,9 @@ class SeenFeatures:
 
 @contextlib.contextmanager
 def noting(model_dir: Path | None) -> Generator[tuple[SeenFeatures]]:
-    """Yields transforms that run before the host transforms of a training run. Their record is saved at the end if
-    there is a directory.
+    """Yields transforms that run before the host transforms of a training run.
+
+    Their record is saved at the end if there is a directory.
     """
     seen = SeenFeatures()
     try:

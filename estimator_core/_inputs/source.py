@@ -219,8 +219,9 @@ class BatchSource(Iterator[Batch]):
         return next(self._batches)
 
     def stay_ended(self) -> None:
-        """Records that this part of an input has no more batches, because it has ended before the other parts. The
-        caller draws no more batches.
+        """Records that this part of an input has no more batches, because it has ended before the other parts.
+
+        The caller draws no more batches.
         """
         assert self.continues_at is not None
         self.ended = False

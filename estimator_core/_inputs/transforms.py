@@ -58,8 +58,9 @@ class HostTransform(Protocol):
 
     @property
     def version(self) -> int:
-        """Increases when the meaning of `config` or the results of `apply` change. Other versions refuse the saved
-        data.
+        """Increases when the meaning of `config` or the results of `apply` change.
+
+        Other versions refuse the saved data.
         """
         ...
 
@@ -73,8 +74,9 @@ class HostTransform(Protocol):
         ...
 
     def apply(self, batch: Mapping[str, np.ndarray]) -> Mapping[str, np.ndarray]:
-        """Returns the transformed batch: arrays by name whose first axis is the example. `batch` and its arrays do not
-        change.
+        """Returns the transformed batch: arrays by name whose first axis is the example.
+
+        `batch` and its arrays do not change.
         """
         ...
 

@@ -45,8 +45,9 @@ def event_files(root: Path) -> Iterator[tuple[str, int]]:
 
 
 def sync_event_files(root: Path, entries: Iterable[Entry]) -> None:
-    """Flushes the bytes of event files that a record will count. This happens before the record, in the thread that
-    writes it.
+    """Flushes the bytes of event files that a record will count.
+
+    This happens before the record, in the thread that writes it.
 
     Args:
         root: the model_dir.
@@ -141,8 +142,9 @@ def _trim(
 
 @contextlib.contextmanager
 def _unwritten(path: Path) -> Generator[bool | None]:
-    """Yields whether no evaluation writes an event file, and prevents one from starting. Yields None if locks are not
-    supported.
+    """Yields whether no evaluation writes an event file, and prevents one from starting.
+
+    Yields None if locks are not supported.
     """
     with contextlib.ExitStack() as opened:
         try:
@@ -213,8 +215,10 @@ def differing_results(root: Path, lineage: Lineage) -> Iterator[tuple[Path, str]
 
 
 def _same_results(path: Path, text: str) -> bool:
-    """Returns whether a file has the same results. The last line of a step counts. The order does not matter, nor does
-    the place of the model_dir when the lines were written.
+    """Returns whether a file has the same results.
+
+    The last line of a step counts. The order does not matter, nor does the place of the model_dir when the lines were
+    written.
     """
     if not text and not path.exists():
         return True

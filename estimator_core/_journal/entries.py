@@ -204,8 +204,9 @@ class Record:
 
 
 def key_of(identity: str, number: int) -> str:
-    """Returns the key of a record. It contains the identity, so a run never writes into another model_dir that replaced
-    its own.
+    """Returns the key of a record.
+
+    It contains the identity, so a run never writes into another model_dir that replaced its own.
 
     Example:
         >>> key_of("0f3a", 7)

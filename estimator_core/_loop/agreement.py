@@ -84,8 +84,9 @@ class Decisions:
         return run.stop_reason is not None
 
     def watch(self, batches: object, overdue: Callable[[], Sequence[int]], run: Run) -> None:
-        """Called for the batches of a call. `overdue` returns the overdue hooks by the clock of this process. There are
-        no other processes to inform.
+        """Called for the batches of a call.
+
+        `overdue` returns the overdue hooks by the clock of this process. There are no other processes to inform.
         """
 
     def begin(self, run: Any) -> None:
@@ -145,8 +146,9 @@ class SharedHooks(Decisions):
         self._version = 0
 
     def watch(self, batches: Any, overdue: Callable[[], Sequence[int]], run: Run) -> None:
-        """Sends the chief's clock with the batches, beside what is sent already. So is a stop: a hook may request one
-        where no hook has control, as in `on_values`.
+        """Sends the chief's clock with the batches, beside what is sent already.
+
+        So is a stop: a hook may request one where no hook has control, as in `on_values`.
         """
         others, learn = batches.flags, batches.learn
         is_chief = self._processes.index == 0
@@ -173,8 +175,9 @@ class SharedHooks(Decisions):
         self._version = run.live.version
 
     def of_chief(self, at: int | None, joins: bool) -> tuple[int | None, bool]:
-        """Returns the step at which a hook of the first process alone needs control next. That process sends it, and
-        all stop there.
+        """Returns the step at which a hook of the first process alone needs control next.
+
+        That process sends it, and all stop there.
         """
         at, joins = chief_says(self._processes, "chief-hook", [at, joins])
         return at, joins

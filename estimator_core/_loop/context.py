@@ -21,8 +21,9 @@ from estimator_core.modes import ModeKeys
 
 
 class Owner(Protocol):
-    """The Estimator, as its calls see it. They are in a lower layer and cannot import it. Hooks receive the Estimator
-    itself.
+    """The Estimator, as its calls see it.
+
+    They are in a lower layer and cannot import it. Hooks receive the Estimator itself.
     """
 
     @property
@@ -116,8 +117,9 @@ class RunContext:
 
 
 class CallUnderWay(threading.local):
-    """The context of the call in progress, for other calls of the same thread. Calls of other threads are not part of
-    it.
+    """The context of the call in progress, for other calls of the same thread.
+
+    Calls of other threads are not part of it.
     """
 
     context: RunContext | None = None

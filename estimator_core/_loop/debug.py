@@ -16,8 +16,9 @@ _log = logging.getLogger("estimator_core")
 
 
 def program(step: TrainStep) -> Callable[[int], Callable[..., Any]]:
-    """Returns the training program of debug mode. It prints the variables once, runs without jit, and names the first
-    value that is not finite.
+    """Returns the training program of debug mode.
+
+    It prints the variables once, runs without jit, and names the first value that is not finite.
     """
     shown: list[bool] = []
 

@@ -25,8 +25,9 @@ _copied = jax.jit(jnp.copy)  # takes a tenth of the time of jnp.copy by itself
 
 
 def whole_on_host(value: Any) -> np.ndarray:
-    """Returns a copy of an array in host memory. If it is distributed over processes, all of them must call this
-    together.
+    """Returns a copy of an array in host memory.
+
+    If it is distributed over processes, all of them must call this together.
     """
     if value.is_fully_addressable or value.is_fully_replicated:
         return np.array(value)
@@ -203,8 +204,9 @@ class DeviceState:
         return int(np.asarray(self.carried.clock)[FIRST_BAD_STEP])
 
     def first_bad_step_so_far(self) -> Callable[[], int]:
-        """Returns a function with the current result of `first_bad_step`. Later steps may donate the state before it is
-        called.
+        """Returns a function with the current result of `first_bad_step`.
+
+        Later steps may donate the state before it is called.
         """
         clock = _copied(self.carried.clock)
         return lambda: int(np.asarray(clock)[FIRST_BAD_STEP])

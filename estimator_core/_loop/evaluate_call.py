@@ -47,6 +47,10 @@ class EvaluateCall:
         context: the context of the call, still without its event file.
         programs: the programs of the Estimator.
         states: the provider of the state to evaluate, after the first batch is known.
+        input_fn: the function that returns batches, with host transforms applied.
+        steps: the number of batches to evaluate. None: the whole input.
+        hooks: the hooks of the call.
+        checkpoint_path: the checkpoint to evaluate. None: the newest state.
         history: the history to which the result is added.
     """
 
@@ -163,8 +167,9 @@ class EvaluateCall:
 def batches_of(
     context: RunContext, source: Feed | SharedFeed, run: LoopRun, trials: Callable[[], GroupTrials]
 ) -> Batches:
-    """Returns the batches of an evaluation or of predictions, one by one or in groups. Several processes run batch by
-    batch, because their decisions are sent with the batches.
+    """Returns the batches of an evaluation or of predictions, one by one or in groups.
+
+    Several processes run batch by batch, because their decisions are sent with the batches.
 
     Args:
         context: the context of the call.

@@ -152,8 +152,9 @@ def _signatures(context: RunContext) -> Any:
 def _model(
     devices: Devices, programs: Programs, state: TrainState, values: Callable[[Any], np.ndarray]
 ) -> ModelToExport:
-    """Returns the model in the form from which exports are made. An export runs on one device, whatever the mesh of the
-    run.
+    """Returns the model in the form from which exports are made.
+
+    An export runs on one device, whatever the mesh of the run.
     """
     model_fn, specs = programs.model_fn(devices), programs.specs
     clock = np.array(state.clock)

@@ -104,8 +104,9 @@ class HookCalls:
         return {name: state for name, state in states.items() if state}
 
     def end(self, error: BaseException | None, first: Sequence[Callable[[], None]] = ()) -> None:
-        """Calls `end` of every hook that has begun, even if others fail. Raises the first error, unless an error
-        already ended the call.
+        """Calls `end` of every hook that has begun, even if others fail.
+
+        Raises the first error, unless an error already ended the call.
 
         Args:
             error: the error that ended the call, or None.
@@ -171,8 +172,9 @@ def note_origin(error: BaseException, where: str) -> None:
 
 @contextlib.contextmanager
 def noting_origin(where: Callable[[], str]) -> Generator[None]:
-    """Adds a note about the origin of an error in the block. `where` is called only for an error, as it searches
-    packages.
+    """Adds a note about the origin of an error in the block.
+
+    `where` is called only for an error, as it searches packages.
     """
     try:
         yield

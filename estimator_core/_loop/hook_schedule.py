@@ -349,8 +349,9 @@ def _loss_is_there(values: Mapping[str, Any]) -> bool:
 
 
 def _defines_its_lateness(kind: type[Any]) -> bool:
-    """Returns whether a class itself defines how late it may be called. Its answer does not apply to an `after_step` of
-    a subclass.
+    """Returns whether a class itself defines how late it may be called.
+
+    Its answer does not apply to an `after_step` of a subclass.
     """
     for ancestor in kind.__mro__:
         if "next_step" in vars(ancestor):

@@ -100,8 +100,10 @@ class InferenceStates:
         return live.ready if context.mode == ModeKeys.EVAL else live.snapshot()
 
     def at_hand(self, context: RunContext) -> TrainState:
-        """Returns a state like `get` without a batch. One of several processes may call it alone, because it does not
-        wait for the others. Do not keep the result, because live arrays are donated to the next step.
+        """Returns a state like `get` without a batch.
+
+        One of several processes may call it alone, because it does not wait for the others. Do not keep the result,
+        because live arrays are donated to the next step.
         """
         alone = context.devices.processes.count == 1
         newest = None if context.training else latest_checkpoint(self._model_dir)
@@ -150,8 +152,9 @@ class InferenceStates:
         return found.items
 
     def _check(self, path: str, context: RunContext) -> None:
-        """Reports how the plugins in use differ from those of the checkpoint. Refuses shapes and dtypes that differ
-        from the known variables of this Estimator. Further variables may differ.
+        """Reports how the plugins in use differ from those of the checkpoint.
+
+        Refuses shapes and dtypes that differ from the known variables of this Estimator. Further variables may differ.
 
         Raises:
             CheckpointMismatchError: the plugins, shapes or dtypes differ. The message lists the differences.

@@ -136,8 +136,9 @@ def _real_rows(on_host: Any, weights: Any, transforms: Sequence[Any]) -> Any:
 
 
 def ended_at_exit(predictions: Generator[Any, None, None]) -> Generator[Any, None, None]:
-    """Returns the same generator. If it is unfinished when the program ends, it is closed while modules can still be
-    used.
+    """Returns the same generator.
+
+    If it is unfinished when the program ends, it is closed while modules can still be used.
     """
     _UNFINISHED.add(predictions)
     return predictions

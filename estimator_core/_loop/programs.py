@@ -32,8 +32,10 @@ Carrying: TypeAlias = "Packing | CarriedTables | None"
 
 
 class Programs:
-    """Discoveries, compiled steps, packings and tuning results. Each is created when it is first needed, and exists as
-    long as the Estimator. Its key contains everything on which it depends, including the placement.
+    """Discoveries, compiled steps, packings and tuning results.
+
+    Each is created when it is first needed, and exists as long as the Estimator. Its key contains everything on which
+    it depends, including the placement.
 
     Args:
         bound: the bound model_fn.
@@ -74,8 +76,9 @@ class Programs:
         return self._predict_steps[key]
 
     def eval_step(self, devices: Devices, fetches: frozenset[str], form: Hashable) -> EvalStep:
-        """Returns the evaluation program for a set of fetched outputs and a batch form. Another form may have other
-        outputs.
+        """Returns the evaluation program for a set of fetched outputs and a batch form.
+
+        Another form may have other outputs.
         """
         from estimator_core._step.eval_step import EvalStep
 

@@ -53,8 +53,9 @@ class WriterLedger:
         return step <= self._saved
 
     def record(self, result: Evaluated) -> None:
-        """Records a result of a saved step, after the entries of a commit in progress. Keeps other results until their
-        step is saved.
+        """Records a result of a saved step, after the entries of a commit in progress.
+
+        Keeps other results until their step is saved.
         """
         self._uncommitted = [one for one in self._uncommitted if (one.name, one.step) != (result.name, result.step)]
         if not self.may_be_saved(result.step):
@@ -202,8 +203,9 @@ def relative_to(model_dir: str | os.PathLike[str], path: str | None) -> str:
 
 
 class ResultLog:
-    """The log of results. The outermost call creates and closes it. Evaluations inside share its event files, one per
-    directory.
+    """The log of results.
+
+    The outermost call creates and closes it. Evaluations inside share its event files, one per directory.
 
     Args:
         ledger: the ledger that records results.

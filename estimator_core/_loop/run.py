@@ -134,8 +134,10 @@ class LoopRun:
         self.fetches.add(name)
 
     def seal_fetches(self, processes: Coordinator = ALONE) -> frozenset[str]:
-        """Ends the time for `fetch`. Returns the names that hooks of any of these processes requested or follow,
-        because all processes run the same program.
+        """Ends the time for `fetch`.
+
+        Returns the names that hooks of any of these processes requested or follow, because all processes run the same
+        program.
         """
         self._may_fetch = False
         own = self.fetches.union(self.output_names.intersection(self.followed))
@@ -156,8 +158,9 @@ class LoopRun:
     def open(
         self, input_fn: InputFn, context: InputContext | None = None, position: InputPosition | None = None
     ) -> BatchSource:
-        """Opens an input of the call. Its elements go through the functions that hooks declare with
-        `transform_batches`.
+        """Opens an input of the call.
+
+        Its elements go through the functions that hooks declare with `transform_batches`.
 
         Args:
             input_fn: the input.

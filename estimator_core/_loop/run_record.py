@@ -167,8 +167,9 @@ def is_secret(name: str) -> bool:
 
 
 def without_secrets(arguments: Sequence[str]) -> list[str]:
-    """Returns command-line arguments with masked secrets. In each word, everything from the first secret value on is
-    masked.
+    """Returns command-line arguments with masked secrets.
+
+    In each word, everything from the first secret value on is masked.
 
     Example:
         >>> without_secrets(["train.py", "--api-key=abc", "--password", "abc", "--url", "https://me:abc@host/"])
@@ -188,8 +189,9 @@ def without_secrets(arguments: Sequence[str]) -> list[str]:
 
 
 def _cut_at_secret(word: str) -> str:
-    """Returns a word up to the value of its first secret. The end of a value is unknown, because a password may contain
-    a comma.
+    """Returns a word up to the value of its first secret.
+
+    The end of a value is unknown, because a password may contain a comma.
     """
     places = [found.end() for found in _ASSIGNMENT.finditer(word) if is_secret(found[1])]
     return word[: places[0]] + MASK if places else word

@@ -29,8 +29,9 @@ from estimator_core.modes import ModeKeys
 
 @dataclass(frozen=True)
 class _Lent(CPUBackend):
-    """The backend of programs that are traced for devices on which nothing can run. Like that of the CPU, it has
-    nothing to initialise and knows no figures.
+    """The backend of programs that are traced for devices on which nothing can run.
+
+    Like that of the CPU, it has nothing to initialise and knows no figures.
     """
 
     lent: Sequence[Any]
@@ -151,8 +152,10 @@ _NOWHERE = InputPosition(fingerprint="", examples=0, batches=0, exhausted=False,
 
 
 def land(run: Run, state: TrainState, position: InputPosition | None) -> None:
-    """Moves a training run to a state that other code trained from the state of the run. A hook calls it in
-    `after_create`. The run then continues from there, and saves and records as if it had run the steps itself.
+    """Moves a training run to a state that other code trained from the state of the run.
+
+    A hook calls it in `after_create`. The run then continues from there, and saves and records as if it had run the
+    steps itself.
 
     Args:
         run: the run.

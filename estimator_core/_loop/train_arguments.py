@@ -43,6 +43,11 @@ class TrainArguments:
         fresh: a function that makes a state of initial values.
         entered: a function that returns a block in which calls of the Estimator belong to the call of a context.
         place: the model_dir, which may be a copy of a URL.
+        input_fn: the function that returns batches, with host transforms applied.
+        hooks: the hooks of the call. A checkpoint policy among them replaces that of the config.
+        listeners: the listeners that are called around each save.
+        steps: the number of steps to train in this call. None: no limit.
+        max_steps: the global step at which training ends. None: no limit.
         evaluations: the evaluations of train_and_evaluate.
         seeing: the transforms that record the features of training. It may be empty.
         history: the history that the call fills.

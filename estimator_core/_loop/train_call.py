@@ -35,8 +35,9 @@ _log = logging.getLogger("estimator_core")
 
 @contextlib.contextmanager
 def own_together(model_dir: Path, processes: Coordinator, url: str) -> Generator[None]:
-    """Locks the model_dir in the chief. The other processes check that they see the lock, so that all use the same
-    directory.
+    """Locks the model_dir in the chief.
+
+    The other processes check that they see the lock, so that all use the same directory.
 
     Args:
         model_dir: the model_dir of this process.

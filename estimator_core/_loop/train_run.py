@@ -172,8 +172,9 @@ class TrainRun:
         return reason
 
     def _recorded_with(self, step: int) -> Sequence[Entry]:
-        """Returns the entries to record with the checkpoint of a step. The record of features is stored for its
-        exports.
+        """Returns the entries to record with the checkpoint of a step.
+
+        The record of features is stored for its exports.
         """
         self._keep_seen()
         return self._ledger.for_save(step)
@@ -418,8 +419,9 @@ def _compiled(step: TrainStep, first: Batch) -> Callable[[int], Program]:
 
 
 def _flops(step: TrainStep, state: object, batch: Batch) -> float | None:
-    """Returns the result of XLA's analysis of the step, before optimisation. It reuses the trace that compiled the
-    step.
+    """Returns the result of XLA's analysis of the step, before optimisation.
+
+    It reuses the trace that compiled the step.
     """
     jitted: Any = step.step
     analysis = jitted.lower(state, step.gathered(batch.features), batch.labels, batch.weights).cost_analysis()

@@ -22,8 +22,9 @@ class Metric(Protocol):
     """
 
     def merge(self, other: Self) -> Self:
-        """Returns the metric of the examples of this metric and of `other` together. It is pure and traceable, and the
-        result does not depend on order or grouping.
+        """Returns the metric of the examples of this metric and of `other` together.
+
+        It is pure and traceable, and the result does not depend on order or grouping.
         """
         ...
 

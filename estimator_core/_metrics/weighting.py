@@ -89,8 +89,9 @@ def weigh(shape: tuple[int, ...], weights: ArrayLike | None, *, metric: str) -> 
 
 
 def same_shape(labels: ArrayLike, predictions: ArrayLike, *, metric: str) -> tuple[Array, Array]:
-    """Brings labels and predictions to one shape. A trailing axis of size 1 on only one side is dropped. Nothing is
-    broadcast.
+    """Brings labels and predictions to one shape.
+
+    A trailing axis of size 1 on only one side is dropped. Nothing is broadcast.
 
     Raises:
         ArgumentError: the shapes differ.

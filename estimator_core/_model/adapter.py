@@ -68,8 +68,9 @@ class ModuleAdapter(Protocol):
         ...
 
     def bind(self, binding: Binding) -> Any:
-        """Returns the result of `ec.module`: the module of `binding`, or a replacement, with variables of the scope. It
-        is called once per trace.
+        """Returns the result of `ec.module`: the module of `binding`, or a replacement, with variables of the scope.
+
+        It is called once per trace.
         """
         ...
 

@@ -30,8 +30,9 @@ class Factory:
 
     @property
     def in_trace(self) -> bool:
-        """Whether the factory runs inside the trace. A factory without random keys returns values, so it runs on the
-        host.
+        """Whether the factory runs inside the trace.
+
+        A factory without random keys returns values, so it runs on the host.
         """
         return self.randomness is not None
 

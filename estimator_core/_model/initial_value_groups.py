@@ -24,8 +24,10 @@ _MOST_DRAWN = 2**20
 def repeated(
     specs: Mapping[str, VariableSpec], places: Mapping[str, object] | None, fewest: int
 ) -> list[tuple[tuple[int, ...], list[str]]]:
-    """Groups of paths whose variables differ in nothing but the path, and perhaps the rows. XLA compiles a kernel for
-    each use of a random initialiser in a program, so a program for each group is compiled sooner than one for all.
+    """Groups of paths whose variables differ in nothing but the path, and perhaps the rows.
+
+    XLA compiles a kernel for each use of a random initialiser in a program, so a program for each group is compiled
+    sooner than one for all.
 
     Args:
         specs: variables with initialisers of `(key, shape, dtype)`.
@@ -66,6 +68,7 @@ def _rounded(spec: VariableSpec) -> tuple[int, ...]:
 
 def _meaning(initializer: object) -> Hashable:
     """Returns a value that is equal for two initialisers only if jax made them with equal arguments; None for others.
+
     Others may depend on more than their arguments, for example on a counter or a file.
     """
     if not isinstance(initializer, types.FunctionType) or initializer.__globals__ is not _OF_JAX:

@@ -219,8 +219,9 @@ def write_back(
 
 
 def _adapter_of(thing: object, lookup: AdapterLookup) -> ModuleAdapter | None:
-    """Returns the adapter that handles a module. If a plugin handles a plain function instead of the core, this is
-    logged.
+    """Returns the adapter that handles a module.
+
+    If a plugin handles a plain function instead of the core, this is logged.
 
     Raises:
         VariableError: several plugins handle the module, and nothing decides between them.

@@ -189,8 +189,10 @@ class SharedJit:
         return self._jit(*args)
 
     def direct(self, *args: PyTree) -> Callable[..., PyTree]:
-        """Returns the function to call in a long loop, without running it. It is `jax.jit` itself, which is fastest, if
-        no other function with this program has been compiled before. Others may then share the program.
+        """Returns the function to call in a long loop, without running it.
+
+        It is `jax.jit` itself, which is fastest, if no other function with this program has been compiled before.
+        Others may then share the program.
         """
         if not self._asked:
             self._asked = True

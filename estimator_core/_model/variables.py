@@ -218,8 +218,9 @@ def computing_in(dtype: np.dtype[Any] | None) -> Generator[None]:
 
 
 def as_computed(spec: VariableSpec, value: Any) -> Any:
-    """Returns the value of a variable for model_fn. Model state, such as running statistics, and variables outside the
-    device memory keep their precision.
+    """Returns the value of a variable for model_fn.
+
+    Model state, such as running statistics, and variables outside the device memory keep their precision.
     """
     kept = not spec.trainable or spec.memory is not None
     return value if kept else reduced(value, _active.get())

@@ -131,8 +131,9 @@ def parse_name(name: str) -> tuple[str, Box]:
 
 
 def delta_pieces(piece: HostPiece, rows: np.ndarray) -> list[HostPiece]:
-    """Returns the pieces to write instead of a piece of which only the given rows have changed. Rows count from the
-    first row of the piece.
+    """Returns the pieces to write instead of a piece of which only the given rows have changed.
+
+    Rows count from the first row of the piece.
     """
     name, first = piece_name(piece.path, piece.place), piece.place[0][0] if piece.place else 0
     if not rows.size:

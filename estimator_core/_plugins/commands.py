@@ -31,8 +31,9 @@ class CommandTable:
                 self._owners.setdefault(command.name, []).append((command, record))
 
     def listed(self) -> list[tuple[str, Command, PluginRecord]]:
-        """Returns (name to type, command, plugin) for each command, sorted. The name is `distribution:name` if two
-        plugins declare one name and the policy does not choose.
+        """Returns (name to type, command, plugin) for each command, sorted.
+
+        The name is `distribution:name` if two plugins declare one name and the policy does not choose.
         """
         rows = [
             (command.name if len(owners) == 1 else f"{record.owner}:{command.name}", command, record)
@@ -73,8 +74,9 @@ class CommandTable:
         raise PluginLookupError(f"there is no command {name!r}.{hint} `estimator --help` lists all.{failed}")
 
     def _given_by(self, name: str) -> list[tuple[Command, PluginRecord]]:
-        """Returns the commands of a name, or of `distribution:name`. For a name that the policy overrides, it returns
-        the choice of the policy.
+        """Returns the commands of a name, or of `distribution:name`.
+
+        For a name that the policy overrides, it returns the choice of the policy.
         """
         owner, _, plain = self._chosen.get(name, name).rpartition(":")
         rows = self._owners.get(plain, [])

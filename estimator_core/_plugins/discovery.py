@@ -72,8 +72,9 @@ def installed_packages() -> list[str]:
 
 
 def given_candidates(extra: Sequence[object], installed: Iterable[Candidate] = ()) -> list[Candidate]:
-    """Plugins passed in code: modules, or objects with hook functions as attributes. A module of an installed plugin
-    still belongs to that plugin.
+    """Plugins passed in code: modules, or objects with hook functions as attributes.
+
+    A module of an installed plugin still belongs to that plugin.
     """
     known = list(installed)
     candidates: list[Candidate] = []
@@ -103,8 +104,10 @@ def _owner(module: str, installed: Iterable[Candidate]) -> str:
 
 
 def refusal(candidate: Candidate, settings: PluginSettings) -> str | None:
-    """Returns the reason why a candidate may not load; None if it may. A module passed in code does not have to be on
-    an allow list. Blocked packages, and packages that the policy forbids, are always refused.
+    """Returns the reason why a candidate may not load; None if it may.
+
+    A module passed in code does not have to be on an allow list. Blocked packages, and packages that the policy
+    forbids, are always refused.
     """
     if candidate.given:
         return replace(settings, only=None).refusal(candidate.belongs_to) if candidate.belongs_to else None
@@ -126,6 +129,7 @@ def plugins_to_lock(environ: Mapping[str, str]) -> list[dict[str, str]]:
 
 def code_of(candidates: Iterable[Candidate]) -> list[dict[str, str]]:
     """Identifies the code of plugins for manifests and lock files: `{"distribution", "version", "hash"}` each, sorted.
+
     Plugins passed in code are called `code:NAME` and have no version.
     """
     rows: dict[str, list[Candidate]] = {}

@@ -22,9 +22,10 @@ def options_of_plugins(
     policy: Mapping[str, Mapping[str, object]],
     environ: Mapping[str, str],
 ) -> dict[str, dict[str, Any]]:
-    """Returns the values of the options of all usable plugins, by the key of the plugin. Each value reaches only the
-    distribution that it names. A plugin passed in code receives no values from the policy, and none that name an
-    installed distribution.
+    """Returns the values of the options of all usable plugins, by the key of the plugin.
+
+    Each value reaches only the distribution that it names. A plugin passed in code receives no values from the policy,
+    and none that name an installed distribution.
 
     Raises:
         ArgumentError: a value does not have the declared type, an option does not exist, or one variable sets options

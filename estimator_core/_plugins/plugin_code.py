@@ -96,9 +96,10 @@ _OF_THE_INSTALLER = frozenset({"INSTALLER", "REQUESTED", "direct_url.json", "uv_
 
 
 def code_hash(distribution: metadata.Distribution | None, modules: Iterable[str]) -> str:
-    """Returns the hash of a distribution. It is the hash of its RECORD, which is the same for one wheel on every
-    machine. For an editable installation, without a RECORD, or if another folder on the path hides it, it is the hash
-    of its sources. Without files, it is "".
+    """Returns the hash of a distribution.
+
+    It is the hash of its RECORD, which is the same for one wheel on every machine. For an editable installation,
+    without a RECORD, or if another folder on the path hides it, it is the hash of its sources. Without files, it is "".
 
     Args:
         distribution: the installed distribution; None for a plugin without one.

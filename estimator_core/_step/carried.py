@@ -41,8 +41,9 @@ class CarriedTables:
         return packed
 
     def settled(self, carried: TrainState) -> TrainState:
-        """Returns the same form, from which `unpack` returns the results of the newest step. The argument is
-        consumed.
+        """Returns the same form, from which `unpack` returns the results of the newest step.
+
+        The argument is consumed.
         """
         return _changed(carried, self._forms, lambda name, *table: self._forms[name].settled(*table))
 

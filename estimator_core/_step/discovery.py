@@ -171,16 +171,18 @@ def discover(
 
 
 def train_metrics(model_fn: BoundModelFn, spec: EstimatorSpec, scope: Scope) -> dict[str, Any]:
-    """Returns the metrics of a training step. A summary of the same name that is written replaces a metric, as in
-    TensorFlow.
+    """Returns the metrics of a training step.
+
+    A summary of the same name that is written replaces a metric, as in TensorFlow.
     """
     kept = {name for name, one in scope.summaries.items() if one.kind == "scalar" or model_fn.writes_summaries}
     return {name: one for name, one in (spec.eval_metric_ops or {}).items() if name not in kept}
 
 
 def decisions_of(scope: Scope, spec: EstimatorSpec, train_op: TrainOp, batch: PyTree) -> Decisions:
-    """Returns the decisions of model_fn in Python in a trace of mode TRAIN. Every later trace must make the same
-    ones.
+    """Returns the decisions of model_fn in Python in a trace of mode TRAIN.
+
+    Every later trace must make the same ones.
     """
     trainable = [name for name, known in scope.specs.items() if known.trainable]
     members = assign_paths(train_op.members, trainable) if isinstance(train_op, Group) else ()
@@ -205,8 +207,9 @@ def form_of(batch: PyTree) -> object:
 
 
 def check_decisions(first: Decisions, later: Decisions) -> None:
-    """Refuses a later trace with other decisions. For a batch of another form, only the trained variables must be the
-    same.
+    """Refuses a later trace with other decisions.
+
+    For a batch of another form, only the trained variables must be the same.
 
     Raises:
         ModelFnError: the decisions differ. The message names the difference.

@@ -132,8 +132,9 @@ class EvalStep:
     def several(
         self, accumulated: Accumulated | None, state: Evaluated, features: PyTree, labels: PyTree, weights: Mask
     ) -> Accumulated:
-        """Adds batches that are stacked along a leading axis, in order, without outputs of single batches. This is for
-        models without host metrics. Returns the accumulated metrics.
+        """Adds batches that are stacked along a leading axis, in order, without outputs of single batches.
+
+        This is for models without host metrics. Returns the accumulated metrics.
         """
         program = self._program(state.state, features, labels, weights, leading=1)
         started = accumulated is not None
@@ -146,8 +147,9 @@ class EvalStep:
         return {} if accumulated is None or self._together is None else self._together.apart(accumulated)
 
     def metrics(self, state: TrainState, features: PyTree, labels: PyTree, weights: Mask) -> dict[str, Any]:
-        """Returns the metrics of a batch without its loss, which is not a metric of examples. It is pure and may be
-        traced.
+        """Returns the metrics of a batch without its loss, which is not a metric of examples.
+
+        It is pure and may be traced.
         """
         on_device, on_host, _ = self._batch(state._replace(opt_state=()), features, labels, weights)
         return {name: metric for name, metric in {**on_device, **on_host}.items() if name != "loss"}

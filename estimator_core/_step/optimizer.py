@@ -74,8 +74,9 @@ def _member_state(
 
 
 def _table_state(member: Minimize, name: str, table: jax.Array) -> PyTree:
-    """Returns the first slots of a table. They are in the same memory, which may be that of the host. Scalars are on
-    the device.
+    """Returns the first slots of a table.
+
+    They are in the same memory, which may be that of the host. Scalars are on the device.
     """
     if not is_in_host_memory(table):
         slots = member.transformation.init(table)
@@ -117,8 +118,9 @@ def _mixes(name: str, how: str) -> str:
 
 
 def reject_leaks(train_op: TrainOp) -> None:
-    """Refuses an optimizer with arrays of the trace in which it was created. It would use their values forever, or fail
-    much later.
+    """Refuses an optimizer with arrays of the trace in which it was created.
+
+    It would use their values forever, or fail much later.
     """
     functions = (
         [train_op.update, train_op.init]
@@ -132,8 +134,9 @@ def reject_leaks(train_op: TrainOp) -> None:
 
 
 def _carries_tracer(value: object, seen: set[int]) -> bool:
-    """Returns whether a value, or a function's closure and defaults, hold a traced array. Walks containers and
-    functions.
+    """Returns whether a value, or a function's closure and defaults, hold a traced array.
+
+    Walks containers and functions.
     """
     if isinstance(value, Tracer):
         return True

@@ -42,8 +42,9 @@ def scales_loss(precision: str) -> bool:
 
 
 class LossScale(NamedTuple):
-    """The scale of the loss, and the number of steps since it changed or overflowed. It is the last part of the
-    optimizer state.
+    """The scale of the loss, and the number of steps since it changed or overflowed.
+
+    It is the last part of the optimizer state.
     """
 
     scale: jax.Array

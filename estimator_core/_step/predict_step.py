@@ -50,14 +50,16 @@ class PredictStep:
         return self._run(state._replace(opt_state=()), features, weights)
 
     def several(self, state: TrainState, features: PyTree, weights: Mask = None) -> PyTree:
-        """Returns the predictions of batches that are stacked along a leading axis, each computed separately. For this
-        process only.
+        """Returns the predictions of batches that are stacked along a leading axis, each computed separately.
+
+        For this process only.
         """
         return self._run_several(state._replace(opt_state=()), features, weights)
 
     def compiled(self, state: TrainState, features: PyTree, weights: Mask = None) -> Callable[..., PyTree]:
-        """Returns the program for a batch of these shapes and a state without slots. It runs without a context. It
-        refuses other shapes with a TypeError or ValueError before it runs.
+        """Returns the program for a batch of these shapes and a state without slots.
+
+        It runs without a context. It refuses other shapes with a TypeError or ValueError before it runs.
         """
         return self._run.lower(state, features, weights).compile()
 

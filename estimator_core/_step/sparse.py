@@ -29,9 +29,10 @@ from estimator_core.modes import ModeKeys
 
 
 class CarriedForm(Protocol):
-    """A form of a table and its slots with more than the arrays themselves, for example a cache of rows. Training
-    programs accept and return it. It is never saved: checkpoints, hooks, evaluation and exports see tables and slots.
-    Its methods accept concrete arrays only. A table in this form has `shape` and `dtype`.
+    """A form of a table and its slots with more than the arrays themselves, for example a cache of rows.
+
+    Training programs accept and return it. It is never saved: checkpoints, hooks, evaluation and exports see tables and
+    slots. Its methods accept concrete arrays only. A table in this form has `shape` and `dtype`.
 
     Example:
         >>> class Unchanged:
@@ -45,8 +46,10 @@ class CarriedForm(Protocol):
     """
 
     def opened(self, table: jax.Array, opt_state: PyTree) -> tuple[PyTree, PyTree]:
-        """Returns the form of a table and of its slots. It may use their arrays. Planners pass `jax.ShapeDtypeStruct`s
-        with shardings, and the result then contains such structs too.
+        """Returns the form of a table and of its slots.
+
+        It may use their arrays. Planners pass `jax.ShapeDtypeStruct`s with shardings, and the result then contains such
+        structs too.
         """
         ...
 
@@ -60,8 +63,9 @@ class CarriedForm(Protocol):
 
 
 class RowAccess(Protocol):
-    """Defines how the rows of a table are read and updated. Packages can define their own access, to split tables over
-    devices or to let them grow.
+    """Defines how the rows of a table are read and updated.
+
+    Packages can define their own access, to split tables over devices or to let them grow.
 
     It is compared by value, because all lookups of a table must have the same access. An access may have a member
     `carried`, a `CarriedForm` or None. In training, `read` and `update` then also accept this form as table and slots.
@@ -80,8 +84,9 @@ class RowAccess(Protocol):
         ...
 
     def read(self, table: jax.Array, ids: jax.Array) -> jax.Array:
-        """Returns the rows for integer ids of any shape, and zeros for an id out of range. PREDICT, which is exported,
-        uses `WholeTable.read` if the table is in the memory of the devices.
+        """Returns the rows for integer ids of any shape, and zeros for an id out of range.
+
+        PREDICT, which is exported, uses `WholeTable.read` if the table is in the memory of the devices.
         """
         ...
 
@@ -146,8 +151,9 @@ class WholeTable:
 
 @dataclass
 class Lookups:
-    """The lookups of one trace, in call order. `ids` maps `"<table>#<n>"` to the ids of a lookup. `deltas` has the
-    deltas to add (None during discovery).
+    """The lookups of one trace, in call order.
+
+    `ids` maps `"<table>#<n>"` to the ids of a lookup. `deltas` has the deltas to add (None during discovery).
     """
 
     deltas: Mapping[str, jax.Array] | None = None
@@ -270,8 +276,9 @@ def update_rows(
     gradients: jax.Array,
     **extra: jax.Array,
 ) -> tuple[jax.Array, PyTree]:
-    """Applies an optimizer to some rows of a table and of its slots, in place if buffers are donated. Everything else
-    stays untouched.
+    """Applies an optimizer to some rows of a table and of its slots, in place if buffers are donated.
+
+    Everything else stays untouched.
     """
 
     def gather(leaf: jax.Array) -> jax.Array:

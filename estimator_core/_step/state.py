@@ -133,8 +133,9 @@ class Packing:
         self._unpack_groups = jax.jit(self._parts)
 
     def fits(self, state: TrainState) -> bool:
-        """Returns whether a state has this structure, with these shapes and dtypes. An optimizer may change its own
-        state.
+        """Returns whether a state has this structure, with these shapes and dtypes.
+
+        An optimizer may change its own state.
         """
         leaves, structure = jax.tree.flatten(state._replace(clock=None))
         return structure == self._structure and [(leaf.shape, leaf.dtype) for leaf in leaves] == self._shapes

@@ -148,15 +148,17 @@ def assign_paths(members: Sequence[Minimize], names: Sequence[str]) -> list[tupl
 
 
 def hyperparameters(opt_state: PyTree) -> dict[str, Any]:
-    """Returns every scalar that `optax.inject_hyperparams` put into an optimizer state, by name. A later one with the
-    same name gets a number.
+    """Returns every scalar that `optax.inject_hyperparams` put into an optimizer state, by name.
+
+    A later one with the same name gets a number.
     """
     return {name: value for name, (value, _) in _hyperparameters(opt_state).items()}
 
 
 def hyperparameter_kinds(opt_state: PyTree) -> dict[str, str]:
-    """Returns the kind of each hyperparameter as an output: "scalar", or "constant" if no schedule changes it. Learning
-    rates are always scalars, because users look for their curves.
+    """Returns the kind of each hyperparameter as an output: "scalar", or "constant" if no schedule changes it.
+
+    Learning rates are always scalars, because users look for their curves.
     """
     return {
         name: "scalar" if scheduled or name.startswith("learning_rate") else "constant"
@@ -198,8 +200,9 @@ def _is_transformation(value: object) -> bool:
 
 
 def _plain(value: Any) -> optax.GradientTransformation:
-    """Returns the transformation of an `optax.MultiSteps`, which is not a transformation itself. Returns other values
-    unchanged.
+    """Returns the transformation of an `optax.MultiSteps`, which is not a transformation itself.
+
+    Returns other values unchanged.
     """
     return value.gradient_transformation() if isinstance(value, optax.MultiSteps) else value
 

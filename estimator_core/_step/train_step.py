@@ -337,8 +337,9 @@ class TrainStep:
         return outputs
 
     def _lookups(self, features: PyTree, labels: PyTree, weights: Mask) -> Mapping[str, Any]:
-        """Returns the shapes of the row-sparse lookups for these batch shapes. A shape that differs from that of the
-        discovery costs one more abstract trace.
+        """Returns the shapes of the row-sparse lookups for these batch shapes.
+
+        A shape that differs from that of the discovery costs one more abstract trace.
         """
         form = form_of((features, labels, weights))
         if form not in self._lookup_shapes:

@@ -139,8 +139,9 @@ class Entry:
 
 @runtime_checkable
 class Storage(Protocol):
-    """Named objects under one root: a directory, or a prefix of a bucket. A write is durable when it returns. A deleted
-    object may come back after a loss of power.
+    """Named objects under one root: a directory, or a prefix of a bucket.
+
+    A write is durable when it returns. A deleted object may come back after a loss of power.
 
     Keys are relative and separated by `/` (see `check_key`). If `a/b` is a key, `a` cannot be one, because a directory
     could not contain both. Several threads may share one instance. A child process must open its own, even after a
@@ -170,8 +171,9 @@ class Storage(Protocol):
         ...
 
     def put(self, key: str, data: bytes) -> None:
-        """Writes `data` as the object of a `key`, or replaces the object. Readers see either the old bytes or the new
-        ones.
+        """Writes `data` as the object of a `key`, or replaces the object.
+
+        Readers see either the old bytes or the new ones.
         """
         ...
 
@@ -210,8 +212,9 @@ class Storage(Protocol):
         ...
 
     def list(self, prefix: str) -> Iterator[Entry]:
-        """Returns the objects whose key begins with `prefix` and `/`, sorted by key. An empty prefix returns all
-        objects.
+        """Returns the objects whose key begins with `prefix` and `/`, sorted by key.
+
+        An empty prefix returns all objects.
 
         The list reflects every write and delete that has returned.
         """

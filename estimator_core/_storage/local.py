@@ -256,8 +256,9 @@ def _raise(error: OSError) -> None:
 
 
 def _create(path: Path, data: bytes, key: str, url: str) -> None:
-    """Creates a file on a file system without hard links. Its name appears before its bytes, so a crash may leave a
-    part.
+    """Creates a file on a file system without hard links.
+
+    Its name appears before its bytes, so a crash may leave a part.
     """
     try:
         with open(path, "xb") as file:

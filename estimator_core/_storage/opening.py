@@ -61,8 +61,9 @@ def open_storage(location: str | os.PathLike[str], plugins: Plugins | None = Non
 
 
 def at_url(location: str, plugins: Plugins | None) -> Any:
-    """Returns the functions that work with a URL. They are attributes of its package, with the names of the functions
-    here.
+    """Returns the functions that work with a URL.
+
+    They are attributes of its package, with the names of the functions here.
 
     Args:
         location: the URL.

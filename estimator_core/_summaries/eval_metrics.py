@@ -115,8 +115,9 @@ def plain_metrics(metrics: Mapping[str, object]) -> dict[str, Any]:
 
 
 def append_line(eval_dir: str | os.PathLike[str], text: str) -> None:
-    """Adds a line to the results of a directory, with one call. If the last line is incomplete, the new one is still
-    separate.
+    """Adds a line to the results of a directory, with one call.
+
+    If the last line is incomplete, the new one is still separate.
     """
     path = Path(eval_dir) / FILE_NAME
     path.parent.mkdir(parents=True, exist_ok=True)

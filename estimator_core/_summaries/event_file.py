@@ -153,8 +153,9 @@ class EventFile:
         self.encode()
 
     def encode_if_due(self) -> bool:
-        """Writes the waiting numbers if there are many, or if the first has waited for half a second. Returns whether
-        all numbers are written.
+        """Writes the waiting numbers if there are many, or if the first has waited for half a second.
+
+        Returns whether all numbers are written.
 
         For fast training, encoding one number at a time costs ten times as much as encoding many, because the cache is
         cold.

@@ -24,6 +24,11 @@ class ModuleRunner:
         call: the function `call(module, inputs)` that returns the output. `module` is the result of `ec.module`.
         trainable: the argument of `ec.module`.
         seed: the seed of the initial values.
+
+    Attributes:
+        specs: the records of the declared variables, by path. `start` fills it, like the next two.
+        variables, model_state: the values of trainable and of other variables, by path.
+        traces: the number of times that the module was applied.
     """
 
     adapter: ModuleAdapter

@@ -28,6 +28,7 @@ class SpanScore(TotalsMetric):
 
     Args:
         spans: the counts [2, 3].
+        statistic: the ratio that `compute` returns: "precision", "recall" or "f1".
     """
 
     spans: Array
