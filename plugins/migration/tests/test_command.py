@@ -1,7 +1,10 @@
 """Tests of `estimator migrate check` and `rewrite`, called as a user calls them."""
 
+import errno
 import json
+import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -100,6 +103,24 @@ def test_check_names_what_another_file_passes_on_of_tensorflow(
     assert told in (tmp_path / "page.html").read_text()
     main(["migrate", "check", str(tmp_path)])
     assert told in capsys.readouterr().out
+
+
+def test_a_folder_that_cannot_be_listed_is_said(
+    program: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """`os.walk` would leave it out."""
+    closed = program.parent / "closed"
+    closed.mkdir()
+    scandir = os.scandir
+
+    def listed(path: Any) -> Any:
+        if Path(path) == closed:
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
+        return scandir(path)
+
+    monkeypatch.setattr("os.scandir", listed)
+    assert main(["migrate", "check", str(program.parent)]) == 1
+    assert f"{closed}: Permission denied." in capsys.readouterr().err
 
 
 def test_check_of_a_relative_import_above_the_folder(

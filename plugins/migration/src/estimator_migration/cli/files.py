@@ -74,6 +74,7 @@ def python_files(named: Iterable[str]) -> list[Path]:
 
     Raises:
         ArgumentError: a file does not exist, a directory has no `.py` file, or a file is not Python by its name.
+        OSError: a directory cannot be listed.
     """
     found: list[Path] = []
     for name in named:
@@ -97,7 +98,10 @@ def python_files(named: Iterable[str]) -> list[Path]:
 
 
 def _below(folder: Path) -> Iterator[Path]:
-    for root, names, files in os.walk(folder):
+    def refuse(error: OSError) -> None:
+        raise error
+
+    for root, names, files in os.walk(folder, onerror=refuse):
         names[:] = [name for name in names if not _is_installed(Path(root, name))]
         yield from (Path(root, name) for name in files if name.endswith(".py"))
 
