@@ -52,26 +52,27 @@ def explained(root: Path, need: int) -> Generator[None]:
         raise _failed(root, need, cause) from error
 
 
+#: The free bytes below which a file system counts as full.
+_FULL = 1 << 20
+
+
 @contextmanager
 def placed(directory: Path) -> Generator[None]:
-    """Adds the place and the remedy if the file system reports only that it is full or read-only.
-
-    Other errors without a file name may come from the user's input, so they pass unchanged.
+    """Adds the place and the remedy to an error without a file name, if the file system of the directory is full or
+    read-only. Otherwise the error is one of another place, such as a file of the user's input, and passes unchanged.
 
     Raises:
-        OSError: the file system is full or read-only. The error has the same number and notes, and the directory.
+        OSError: the same error, with the directory.
     """
     try:
         yield
     except OSError as error:
-        code = error.errno
-        if code not in (errno.ENOSPC, errno.EDQUOT, errno.EROFS) or error.filename is not None:
-            raise
-        words = f"{os.strerror(code)}{_free(directory)}. Checkpoints are untouched. {_CURES[code]}"
-        named = OSError(code, words, str(directory))
-        for note in getattr(error, "__notes__", ()):
-            named.add_note(note)
-        raise named from error
+        full = error.errno == errno.ENOSPC and shutil.disk_usage(directory).free < _FULL
+        if error.filename is None and (full or (error.errno == errno.EROFS and not os.access(directory, os.W_OK))):
+            cure = _CURES[error.errno]
+            error.strerror = f"{error.strerror}{_free(directory)}. Checkpoints are untouched. {cure}"
+            error.filename = str(directory)
+        raise
 
 
 def errno_of(error: BaseException) -> int | None:
@@ -107,5 +108,5 @@ def _failed(root: Path, need: int, error: Exception) -> CheckpointError:
     cure = _CURES.get(code, "See the cause above.")
     return CheckpointError(
         f"A checkpoint could not be written to {root} ({brief(error)}). It needs {need / 1e6:,.1f} MB{_free(root)}. "
-        f"Existing checkpoints are untouched. {cure}"
+        f"Existing checkpoints are untouched. The next training continues from the newest. {cure}"
     )

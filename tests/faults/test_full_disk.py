@@ -4,6 +4,7 @@ run can resume.
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 import subprocess
@@ -18,6 +19,7 @@ import optax
 import pytest
 
 import estimator_core as ec
+from estimator_core._checkpoint.failures import placed
 from estimator_core.errors import CheckpointError
 
 STEPS, WIDTH = 30, 20_000
@@ -102,11 +104,19 @@ def test_a_run_that_finds_the_disk_full_goes_on_when_there_is_room(
     assert weights(disk / "run") == whole[1]
 
 
-def test_an_error_that_an_input_raised_is_not_laid_to_the_model_dir(tmp_path: Path) -> None:
+@pytest.mark.parametrize("number", [errno.ENOENT, errno.ENOSPC, errno.EDQUOT, errno.EROFS])
+def test_an_error_that_an_input_raised_is_not_laid_to_the_model_dir(tmp_path: Path, number: int) -> None:
     def gone() -> Any:
-        raise FileNotFoundError(2, "the share is away")
+        raise OSError(number, "the share is away")
 
     estimator = ec.Estimator(model_fn, config=ec.RunConfig(model_dir=str(tmp_path), tf_random_seed=1))
-    with pytest.raises(FileNotFoundError, match="the share is away") as raised:
+    with pytest.raises(OSError, match=rf"^\[Errno {number}\] the share is away$"):
         estimator.train(gone, steps=1)
-    assert str(tmp_path) not in str(raised.value)
+
+
+def test_a_file_system_that_is_full_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shutil, "disk_usage", lambda path: shutil._ntuple_diskusage(10**9, 10**9 - 1000, 1000))  # type: ignore[attr-defined]
+    with pytest.raises(OSError, match=rf"No space.*0\.0 MB are free.*Free some space.*{tmp_path}") as raised:  # noqa: SIM117
+        with placed(tmp_path):
+            raise OSError(errno.ENOSPC, "No space left on device")
+    assert raised.value.errno == errno.ENOSPC
