@@ -151,6 +151,27 @@ def test_a_feature_may_be_called_labels(name, in_words, tmp_path):
     assert (found.name, found.baseline) == (name, 1.0)
 
 
+def test_rows_that_the_input_marks_as_padding_are_left_out(tmp_path):
+    """Batches of BERT hold `is_real_example`, as those of the original."""
+
+    def marked(features, labels, mode):
+        y = features["x"] * ec.get_variable("slope", (), initializer=jax.nn.initializers.ones)
+        if mode == ec.ModeKeys.PREDICT:
+            return ec.EstimatorSpec(mode, predictions={"logits": y})
+        real = features["is_real_example"]
+        return ec.EstimatorSpec(mode, loss=jnp.sum((y - labels) ** 2 * real) / real.sum(), train_op=optax.sgd(0.0))
+
+    real = np.array([1, 1, 1, 1, 1, 0, 0, 0], np.float32)
+    numbers = np.where(real > 0, np.arange(8), 1e6).astype(np.float32)
+    batch = {"x": numbers, "is_real_example": real}, numbers
+    estimator = ec.Estimator(marked, str(tmp_path)).train(lambda: [batch])
+    (found,) = permutation_importance(estimator, lambda: [batch], repeats=5)
+    assert (found.name, found.baseline) == ("x", 0.0)
+    assert max(found.losses) < 16
+    parts = integrated_gradients(estimator, lambda: [batch], baseline="zero")
+    assert {name: value.tolist() for name, value in parts.values.items()} == {"x": numbers[:5].tolist()}
+
+
 def test_a_group_is_shuffled_together(estimator):
     found = permutation_importance(estimator, input_fn(), features=[("x", "word"), "x"], metrics=["loss"], repeats=1)
     assert {one.features for one in found} == {("x", "word"), ("x",)}

@@ -338,6 +338,8 @@ def test_rows_that_only_fill_up_a_batch_belong_to_no_fold(line):
     rows = read_rows(padded)
     assert rows.features["x"].tolist() == rows.labels.tolist() == x.tolist()
     assert len(read_rows(padded, most=29)) == 29
+    marked = {"x": x[:4], "is_real_example": np.array([1, 1, 1, 0], np.float32)}
+    assert read_rows(lambda: [(marked, x[:4])]).labels.tolist() == [0.0, 1.0, 2.0]
 
 
 def test_ids_of_64_bits_stay_what_the_input_yields(line):

@@ -14,7 +14,7 @@ import estimator_core as ec
 from estimator_core.errors import ArgumentError
 from estimator_core.estimator import Estimator
 from estimator_core.model import nested_scope
-from estimator_explain.rows import read_rows
+from estimator_explain.rows import IS_REAL_EXAMPLE, read_rows
 
 _SCORE = "score"
 Numbers = Mapping[str, jax.Array]
@@ -105,7 +105,8 @@ def _numbers_of(features: Mapping[str, Any], labels: Any, mode: str, config: Any
 
 
 def _floats(features: Mapping[str, Any]) -> dict[str, jax.Array]:
-    return {name: array for name, array in features.items() if jnp.issubdtype(array.dtype, jnp.floating)}
+    given = {name: array for name, array in features.items() if name != IS_REAL_EXAMPLE}
+    return {name: array for name, array in given.items() if jnp.issubdtype(array.dtype, jnp.floating)}
 
 
 def _start(baseline: str | Mapping[str, float], seen: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:

@@ -15,7 +15,7 @@ import estimator_core as ec
 from estimator_core.errors import ArgumentError, CheckpointNotFoundError
 from estimator_core.estimator import Estimator
 from estimator_core.metrics import less_is_better
-from estimator_explain.rows import Rows, read_rows
+from estimator_explain.rows import IS_REAL_EXAMPLE, Rows, read_rows
 
 #: Results that do not measure the quality of a model. With named heads, the name of the head follows.
 _NOT_QUALITY = ("global_step", "label/mean", "prediction/mean", "accuracy_baseline", "probability_mean")
@@ -140,7 +140,8 @@ def place_of(one: Importance) -> float:
 
 
 def _groups(features: Sequence[str | Sequence[str]] | None, table: Rows) -> list[tuple[str, ...]]:
-    groups = [(one,) if isinstance(one, str) else tuple(one) for one in features or table.features]
+    default = [name for name in table.features if name != IS_REAL_EXAMPLE]
+    groups = [(one,) if isinstance(one, str) else tuple(one) for one in features or default]
     unknown = sorted({name for group in groups for name in group} - set(table.features))
     if unknown:
         raise ArgumentError(f"There are no features {unknown}. The input has {sorted(table.features)}.")

@@ -15,6 +15,8 @@ from estimator_core.estimator import Estimator
 from estimator_core.inputs import numpy_input_fn, open_input, with_transforms
 
 _LABELS = "labels"
+#: A feature of this name marks the rows that are not padding, in batches that the input padded itself.
+IS_REAL_EXAMPLE = "is_real_example"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,7 +45,7 @@ class Rows:
 
 
 def read_rows(estimator: Estimator, input_fn: Callable[..., Any], limit: int) -> Rows:
-    """Returns the first rows of an input.
+    """Returns the first rows of an input, without padding.
 
     Args:
         estimator: the Estimator, whose params and config are passed to `input_fn`.
@@ -68,7 +70,7 @@ def read_rows(estimator: Estimator, input_fn: Callable[..., Any], limit: int) ->
         for batch in source:
             if not isinstance(batch.features, Mapping) or features.is_nested:
                 raise ArgumentError("Explanations need features that are a flat dict of arrays.")
-            kept.append(slice(None) if batch.weights is None else np.flatnonzero(batch.weights))
+            kept.append(_real_rows(features.batches[-1], batch.weights))
             by_name = isinstance(batch.labels, Mapping)
             batch_size = batch_size or batch.size
             drawn += batch.size
@@ -84,6 +86,14 @@ def read_rows(estimator: Estimator, input_fn: Callable[..., Any], limit: int) ->
         labels=given if by_name or given is None else given[_LABELS],
         batch_size=min(batch_size, drawn, limit),
     )
+
+
+def _real_rows(features: Mapping[str, np.ndarray], weights: Any) -> Any:
+    """Returns the places of the rows of a batch that are not padding."""
+    own = features.get(IS_REAL_EXAMPLE)
+    if own is not None:
+        return np.flatnonzero(np.reshape(own, -1) > 0)
+    return slice(None) if weights is None else np.flatnonzero(weights)
 
 
 def _in_several_processes(estimator: Estimator) -> bool:
