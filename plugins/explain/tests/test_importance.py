@@ -151,7 +151,7 @@ def test_a_feature_may_be_called_labels(name, in_words, tmp_path):
     assert (found.name, found.baseline) == (name, 1.0)
 
 
-def test_rows_that_the_input_marks_as_padding_are_left_out(tmp_path):
+def test_rows_that_the_input_marks_as_padding_are_left_out_and_the_mark_is_no_feature(tmp_path):
     """Batches of BERT hold `is_real_example`, as those of the original."""
 
     def marked(features, labels, mode):

@@ -70,7 +70,7 @@ def read_rows(estimator: Estimator, input_fn: Callable[..., Any], limit: int) ->
         for batch in source:
             if not isinstance(batch.features, Mapping) or features.is_nested:
                 raise ArgumentError("Explanations need features that are a flat dict of arrays.")
-            kept.append(_real_rows(features.batches[-1], batch.weights))
+            kept.append(slice(None) if batch.weights is None else np.flatnonzero(batch.weights))
             by_name = isinstance(batch.labels, Mapping)
             batch_size = batch_size or batch.size
             drawn += batch.size
@@ -86,14 +86,6 @@ def read_rows(estimator: Estimator, input_fn: Callable[..., Any], limit: int) ->
         labels=given if by_name or given is None else given[_LABELS],
         batch_size=min(batch_size, drawn, limit),
     )
-
-
-def _real_rows(features: Mapping[str, np.ndarray], weights: Any) -> Any:
-    """Returns the places of the rows of a batch that are not padding."""
-    own = features.get(IS_REAL_EXAMPLE)
-    if own is not None:
-        return np.flatnonzero(np.reshape(own, -1) > 0)
-    return slice(None) if weights is None else np.flatnonzero(weights)
 
 
 def _in_several_processes(estimator: Estimator) -> bool:

@@ -16,10 +16,6 @@ from estimator_core.inputs import InputPosition, open_input, with_transforms
 from estimator_core.modes import ModeKeys
 
 
-#: A feature of this name marks the rows that are not padding, in batches that the input padded itself.
-_IS_REAL_EXAMPLE = "is_real_example"
-
-
 @dataclass(frozen=True, kw_only=True)
 class Rows:
     """Rows in memory.
@@ -45,7 +41,8 @@ def read_rows(input_fn: Callable[..., Any], *, params: Any = None, config: Any =
 
     An input of arrays or files that repeats its data is read up to the last batch before the repetition, so no row is
     read twice. For a user's own iterator, this place is unknown. Rows that only fill up a batch (`ragged="pad"`, or
-    a feature `is_real_example` that is 0) are left out. Integers of 64 bits stay as they are, because a host transform may consume them.
+    a feature `is_real_example` that is 0) are left out. Integers of 64 bits stay as they are, because a host transform
+    may consume them.
 
     Args:
         input_fn: an input_fn that yields batches of a dict of features and an array of labels.
@@ -82,8 +79,7 @@ def read_rows(input_fn: Callable[..., Any], *, params: Any = None, config: Any =
             given: Any = host.pop("labels", None) if batch.labels is None else batch.labels  # words stay on the host
             if not isinstance(columns, Mapping) or isinstance(given, Mapping | None):
                 raise ArgumentError("Rows can be taken only from batches of a dict of features and an array of labels.")
-            real = columns.get(_IS_REAL_EXAMPLE, batch.weights)
-            kept = slice(None) if real is None else np.flatnonzero(np.reshape(real, -1))
+            kept = slice(None) if batch.weights is None else np.flatnonzero(batch.weights)
             for name, value in {**columns, **host, **wide.batches.popleft()}.items():
                 features.setdefault(name, []).append(np.array(value)[kept])
             labels.append(np.array(given)[kept])
