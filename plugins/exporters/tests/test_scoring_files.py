@@ -328,7 +328,7 @@ def test_a_file_of_bad_rows_alone_does_not_end_a_scoring(tmp_path, caplog, kind,
     )
     assert list(read(path, reading)) == []
     assert "Skipped 2 " in caplog.text
-    with pytest.raises(ec.EstimatorError, match=r"column 'x'|no JSON"):
+    with pytest.raises(ec.EstimatorError, match=r"column 'x'|not JSON"):
         list(read(path, replace(reading, skip_bad_rows=False)))
 
 

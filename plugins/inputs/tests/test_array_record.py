@@ -113,7 +113,7 @@ def test_a_file_without_records_is_told(tmp_path: Path) -> None:
 def test_a_file_that_is_none_is_named(pattern: str, tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "zz.array_record"
     path.write_bytes(content)
-    with pytest.raises(InputError, match=r"zz\.array_record is not a whole ArrayRecord file: .*\. Write it again"):
+    with pytest.raises(InputError, match=r"zz\.array_record is not a complete ArrayRecord file: .*\. Write it again"):
         next(array_record_input_fn(pattern, 16, SPEC, shuffle=True)())
 
 

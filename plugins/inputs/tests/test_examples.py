@@ -84,9 +84,9 @@ def test_defaults_fill_what_is_missing():
     [
         (b"\xff\xff", "Record 1 is not a serialized tf.Example"),
         (record(age=[1]), "Record 1 lacks the feature 'x'"),
-        (record(x=[1.0]), "'x' has 1 values, and must have 2"),
-        (record(x=[1, 2]), "'x' is a int64_list, and must be a float_list"),
-        (record(x=[1.0, 2.0], small=[2**31]), "out of the range of int32"),
+        (record(x=[1.0]), "'x' has 1 values, but must have 2"),
+        (record(x=[1, 2]), "'x' is a int64_list, but must be a float_list"),
+        (record(x=[1.0, 2.0], small=[2**31]), "outside the range of int32"),
     ],
 )
 def test_bad_records_are_named(content, message):

@@ -148,7 +148,7 @@ def test_columns_of_tables() -> None:
         (pa.table({"a": [1]}), {"label_name": "a"}, ArgumentError, "There is no column except the label 'a'"),
         (pa.table({"a": [1]}), {"select_columns": ["z"]}, ArgumentError, "select_columns names 'z'"),
         (pa.table({"a": [{"b": 1}]}), {}, ArgumentError, "Column 'a' holds struct<b: int64>: leave it out"),
-        (pa.table([[1], [2]], ["a", "a"]), {}, ArgumentError, r"columns of one name: \['a'\]"),
+        (pa.table([[1], [2]], ["a", "a"]), {}, ArgumentError, r"several columns with the same name: \['a'\]"),
     ],
 )
 def test_tables_that_cannot_be_used(table: Any, options: dict[str, Any], error: type[Exception], message: str) -> None:
@@ -198,7 +198,7 @@ def test_other_batches_of_keras_and_those_that_are_none() -> None:
     assert set(made[-1][0]) == {"x", "sample_weight"}
     with pytest.raises(InputError, match="A batch has 4 parts"):
         list(keras_input_fn([(x, y, w, w)])())
-    with pytest.raises(InputError, match="The features have 'x', and the batch has weights beside them"):
+    with pytest.raises(InputError, match="The features already have 'x', and the batch has weights too"):
         list(keras_input_fn([({"x": x}, y, w)], weight_column="x")())
     with pytest.raises(ArgumentTypeError, match="keras_input_fn needs batches"):
         keras_input_fn(3)
@@ -245,7 +245,7 @@ def test_bad_sequence_examples(tmp_path: Path) -> None:
     bad = {
         b"\xffbad": "is not a serialized tf.SequenceExample",
         mixed.SerializeToString(): "feature 'words' has steps of several kinds: bytes_list, int64_list",
-        twice.SerializeToString(): "feature 'id' stands both in the context and among the feature lists",
+        twice.SerializeToString(): "feature 'id' is both in the context and among the feature lists",
         sequence_example_class()().SerializeToString(): "feature 'id' is missing",
     }
     for record, message in bad.items():
@@ -255,7 +255,7 @@ def test_bad_sequence_examples(tmp_path: Path) -> None:
         (batch,) = tfrecord_input_fn(path, 3, CONTEXT, shuffle=False, sequence_features=SEQUENCES, on_error="skip")()
         assert batch["id"].tolist() == [1, 2]
     for features, sequences, message in (
-        (CONTEXT, CONTEXT, "'id' is among features and sequence_features"),
+        (CONTEXT, CONTEXT, "'id' is in both features and sequence_features"),
         (CONTEXT, {"x": export.FixedLenFeature((), "int64")}, "must be a FixedLenSequenceFeature"),
     ):
         with pytest.raises(ArgumentError, match=message):

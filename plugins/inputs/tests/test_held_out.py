@@ -112,7 +112,7 @@ def test_what_cannot_be_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ArgumentTypeError, match=r"hold_out_every must be an integer, given: 0\.1"):
         csv_input_fn(path, 9, shuffle=False, hold_out_every=0.1)  # pyright: ignore[reportArgumentType]
     for places in ((), (10,), (-1,), (True,)):
-        with pytest.raises(ArgumentError, match="held_out must be places from 0 to 9 among 10 rows, given"):
+        with pytest.raises(ArgumentError, match="held_out must name places from 0 to 9 among 10 rows, given"):
             csv_input_fn(path, 9, shuffle=False, hold_out_every=10, held_out=places)
     with pytest.raises(ArgumentError, match="held_out needs hold_out_every"):
         csv_input_fn(path, 9, shuffle=False, held_out=True)

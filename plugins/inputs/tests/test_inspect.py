@@ -84,7 +84,7 @@ def test_the_table(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["inputs", "inspect", str(path), "--rows", "1"]) == 0
     text = capsys.readouterr().out
     assert "csv, 1 file(s)" in text
-    assert "all 30 rows, beside 1 bad ones" in text
+    assert "all 30 rows, not counting 1 bad ones" in text
     assert re.search(rf"bad: {path}, line \d+: 2 fields, fewer than the 5 columns", text)
     (line,) = [line for line in text.splitlines() if line.startswith("id ")][:1]
     assert line.split() == ["id", "int64", "-", "30", "██"][:4] + line.split()[4:]

@@ -60,7 +60,7 @@ FILES: dict[str, tuple[str, Any, Callable[[bytes], bytes], bool]] = {
 }
 #: The words for places of damage in errors.
 PLACE = re.compile(
-    r"line|lines|record|row|rows|row group|footer|from byte|column|is empty|has no rows|no header".replace("|", r"\b|")
+    r"line|lines|record|row|rows|row group|footer|after byte|column|is empty|has no rows|no header".replace("|", r"\b|")
     + r"\b"
 )
 _CHECKED = {"write_page_checksum": True, "compression": "none", "row_group_size": 25}

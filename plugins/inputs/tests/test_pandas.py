@@ -92,7 +92,11 @@ X = frame()
         ),
         ((X[[]],), {"shuffle": True}, "x cannot be an empty dict"),
         ((X[:0],), {"shuffle": True}, "x cannot be an empty array"),
-        ((pd.DataFrame(np.zeros((2, 2)), columns=["a", "a"]),), {"shuffle": True}, "columns of one name"),
+        (
+            (pd.DataFrame(np.zeros((2, 2)), columns=["a", "a"]),),
+            {"shuffle": True},
+            "several columns with the same name",
+        ),
     ],
 )
 def test_frames_that_cannot_be_used_are_refused(arguments, options, message):

@@ -61,7 +61,7 @@ def test_one_record_is_lost(tmp_path: Path, caplog: pytest.LogCaptureFixture, at
     path.write_bytes(data)
     with caplog.at_level(logging.WARNING, logger="estimator_inputs"):
         assert read(path, block_bytes=block_bytes) == (without(at), 1)
-    behind = "where the next whole record begins" if at < COUNT - 1 else "the end of the file"
+    behind = "the beginning of the next complete record" if at < COUNT - 1 else "the end of the file"
     assert caplog.messages[0] == (
         f"Skipped {path}, record {at}: the checksum of its length is wrong: bytes {begins[at]} to {begins[at + 1]} are "
         f"left out, up to {behind}."

@@ -79,30 +79,34 @@ def test_a_schema_of_few_words_is_enough(tmp_path: Path) -> None:
 
 BAD_FILES = {
     "no TOML": ('label = "port"', "label = port", "is not TOML: Invalid value (at line 4, column 9)"),
-    "another format": ("schema/1", "schema/7", "line 3: format is 'estimator-schema/7', and must be"),
+    "another format": ("schema/1", "schema/7", "line 3: format is 'estimator-schema/7', but must be"),
     "no such label": (
         'label = "port"',
         'label = "harbour"',
-        "line 4: label is 'harbour', and the features are id, age",
+        "line 4: label is 'harbour', but the features are id, age",
     ),
-    "unknown key": ("\nmost_missing", "\nmay_miss", "features.id.may_miss is unknown. There are: kind, dtype"),
-    "unknown table": ("[seen.id]", "[known.id]", "known is unknown. There are: format, label, features, seen"),
+    "unknown key": ("\nmost_missing", "\nmay_miss", "features.id.may_miss is unknown. Known keys: kind, dtype"),
+    "unknown table": ("[seen.id]", "[known.id]", "known is unknown. Known keys: format, label, features, seen"),
     "a table of nothing": ("[seen.id]", "[seen.nobody]", "seen.nobody has no matching table [features.nobody]"),
-    "kind": ('kind = "number"', 'kind = "digit"', "line 7: features.id.kind is 'digit', and must be one of number,"),
+    "kind": ('kind = "number"', 'kind = "digit"', "line 7: features.id.kind is 'digit', but must be one of number,"),
     "a text for a number": (
         "minimum = 1.0",
         'minimum = "one"',
-        "features.my list.minimum is 'one', and must be a number",
+        "features.my list.minimum is 'one', but must be a number",
     ),
-    "limits": ("minimum = 1.0", "minimum = 1e9", "features.my list.minimum is 1000000000.0, and maximum is 2.0"),
-    "a share": ("most_missing = 0.0", "most_missing = 20", "features.id.most_missing is 20, and must be a share from"),
+    "limits": ("minimum = 1.0", "minimum = 1e9", "features.my list.minimum is 1000000000.0, but maximum is 2.0"),
+    "a share": ("most_missing = 0.0", "most_missing = 20", "features.id.most_missing is 20, but must be a share from"),
     "twice": ('    "Q",\n', '    "Q",\n    "Q",\n', "features.port.vocabulary names 'Q' twice"),
-    "a number among words": ('    "Q",\n', "    7,\n", "features.port.vocabulary holds 7, and dtype string has values"),
+    "a number among words": ('    "Q",\n', "    7,\n", "features.port.vocabulary holds 7, but dtype string has values"),
     "size": ('    "*",\n', "    -2,\n", "features.my list.shape is [-2]: sizes are whole numbers, or '*' for any"),
     "no dtype": ('dtype = "int64"\n', "", "line 6: features.id lacks dtype"),
-    "a count of nothing": ("Q = ", 'Q = "few" # ', "seen.port.counts.Q is 'few', and must be a whole number from 0 on"),
-    "negative": ("rows = 200", "rows = -3", "seen.id.rows is -3, and must be a whole number from 0 on"),
-    "truth": ("required = true", "required = 1", "features.id.required is 1, and must be true or false"),
+    "a count of nothing": (
+        "Q = ",
+        'Q = "few" # ',
+        "seen.port.counts.Q is 'few', but must be a whole number of at least 0",
+    ),
+    "negative": ("rows = 200", "rows = -3", "seen.id.rows is -3, but must be a whole number of at least 0"),
+    "truth": ("required = true", "required = 1", "features.id.required is 1, but must be true or false"),
 }
 
 
@@ -135,7 +139,7 @@ def test_errors_name_the_line_of_the_key(tmp_path: Path) -> None:
 
 def test_what_is_not_there_is_named() -> None:
     schema = learn_schema({"age": [1.0, 2.0]})
-    with pytest.raises(ArgumentError, match=r"The schema has no feature 'agee'\. There is: age"):
+    with pytest.raises(ArgumentError, match=r"The schema has no feature 'agee'\. Known features: age"):
         schema.feature("agee")
     with pytest.raises(ArgumentError, match=r"There is no column 'y'\. Columns: age"):
         learn_schema({"age": [1.0]}, label="y")

@@ -57,7 +57,9 @@ def test_the_suite_catches(made: type, test: str, arguments: tuple[str, ...]) ->
 
 
 def test_no_plugin_has_the_extension(tmp_path: Path) -> None:
-    with pytest.raises(ArgumentError, match=r"no installed plugin reads schemas of this extension. There is: .*toml"):
+    with pytest.raises(
+        ArgumentError, match=r"no installed plugin reads schemas with this extension. Known extensions: .*toml"
+    ):
         SCHEMA.write(tmp_path / "new" / "schema.yaml")
     assert not (tmp_path / "new").exists()
     SCHEMA.write(tmp_path / "schema")

@@ -211,7 +211,9 @@ def test_na_values_that_are_iterated_once_count_in_every_block(tmp_path: Path) -
 @pytest.mark.parametrize("given", ["NA", {"a": "NA"}])
 def test_one_text_for_na_values_is_refused(tmp_path: Path, given: Any) -> None:
     """Pandas accepts it. Its characters, N and A, were the texts here."""
-    with pytest.raises(ArgumentTypeError, match=r"na_values must hold lists of texts, given: 'NA'\. Write \['NA'\]\."):
+    with pytest.raises(
+        ArgumentTypeError, match=r"na_values must hold lists of strings, given: 'NA'\. Write \['NA'\]\."
+    ):
         read_table(tmp_path, "a,b\n1,x\n2,y\n", na_values=given)
 
 
@@ -242,7 +244,7 @@ def test_files_may_order_their_columns_otherwise(tmp_path: Path) -> None:
         ({"column_types": {"z": "int64"}}, ArgumentError, "column_types names 'z'"),
         ({"column_types": {"a": "nonsense"}}, ArgumentTypeError, "is not a dtype"),
         ({"column_types": {"a": "complex64"}}, ArgumentTypeError, "cannot be read"),
-        ({"column_defaults": [1]}, ArgumentError, "column_defaults has 1 values, and there are 5 columns"),
+        ({"column_defaults": [1]}, ArgumentError, "column_defaults has 1 values, but there are 5 columns"),
         ({"column_defaults": {"a": "x"}}, ArgumentError, "column_defaults\\['a'\\] is 'x'"),
         ({"column_defaults": {"a": 1.5}}, ArgumentError, "it would become"),
         ({"header": False}, ArgumentError, "column_names must be given"),
@@ -293,5 +295,5 @@ def test_lists_in_json(tmp_path: Path) -> None:
 )
 def test_a_header_that_is_not_text_is_refused(tmp_path, content, kind):
     (tmp_path / "rows.csv").write_bytes(content)
-    with pytest.raises(InputError, match=f"rows.csv holds NUL bytes in its first line: it is {kind}"):
+    with pytest.raises(InputError, match=f"rows.csv is {kind}: its first line contains NUL bytes"):
         csv_input_fn(tmp_path / "rows.csv", 1, shuffle=False)

@@ -61,7 +61,7 @@ def test_every_kind_of_file(tmp_path: Path, caplog: pytest.LogCaptureFixture, ki
         found = [number for features, _ in iterator for number in features["id"].tolist()]
     assert found == list(range(GOOD))
     assert iterator.bad_rows == 1
-    assert caplog.messages == [f"Skipped {message}.", f"Skipped 1 bad rows in epoch 0, beside {GOOD} good ones."]
+    assert caplog.messages == [f"Skipped {message}.", f"Skipped 1 bad rows in epoch 0 and read {GOOD} good ones."]
 
 
 @pytest.mark.parametrize("kind", list(WRITERS))
@@ -182,9 +182,9 @@ def test_another_vocabulary_is_another_order(tmp_path: Path) -> None:
         ({"word": ["a", 1]}, ArgumentTypeError, r"vocabularies\['word'\] holds both strings and integers: 'a', 1"),
         ({"word": "abc"}, ArgumentTypeError, r"vocabularies\['word'\] must be a list of strings or of integers"),
         ({"word": 3}, ArgumentTypeError, r"vocabularies\['word'\] must be a list"),
-        ({"id": ["1"]}, ArgumentTypeError, "holds strings, and the column is of type int64: .* as 'string'"),
-        ({"word": [1]}, ArgumentTypeError, "holds integers, and the column is of type string: .* as 'int64'"),
-        ({"weight": [1]}, ArgumentTypeError, "holds integers, and the column is of type float32"),
+        ({"id": ["1"]}, ArgumentTypeError, "holds strings, but the column is of type int64: .* as 'string'"),
+        ({"word": [1]}, ArgumentTypeError, "holds integers, but the column is of type string: .* as 'int64'"),
+        ({"weight": [1]}, ArgumentTypeError, "holds integers, but the column is of type float32"),
         ([("word", ["a"])], ArgumentTypeError, "vocabularies must be a dict of lists"),
     ],
 )
@@ -203,7 +203,7 @@ def test_defaults_and_narrow_types_must_fit(tmp_path: Path) -> None:
     path = tmp_path / "rows.csv"
     path.write_text("id,word\n1,a\n")
     options: dict[str, Any] = {"shuffle": False, "column_types": {"id": "int8"}}
-    with pytest.raises(ArgumentError, match=r"'id'\] names 300, out of the range of the column's type int8"):
+    with pytest.raises(ArgumentError, match=r"'id'\] holds 300, which is outside the range of the column's type int8"):
         csv_input_fn(path, 2, vocabularies={"id": [1, 300]}, **options)
     with pytest.raises(ArgumentError, match=r"vocabularies\['word'\] lacks 'none', which is the default value"):
         csv_input_fn(path, 2, vocabularies={"word": ["a"]}, column_defaults={"word": "none"}, **options)

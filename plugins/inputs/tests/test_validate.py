@@ -76,7 +76,7 @@ WRONG = {
     "missing number": (
         {"pay": [3e3, 3e3, 3e3, np.nan]},
         "missing values",
-        "pay: 1 of 4 rows lack a value (25.00%), and 0.00% may: the first is {3}",
+        "pay: 1 of 4 rows lack a value (25.00%), but the schema allows 0.00%: the first is {3}",
     ),
     "missing word": ({"port": ["C", "", "S", "C"]}, "missing values", "the first is {1}"),
     "words for numbers": (
@@ -84,9 +84,13 @@ WRONG = {
         "type",
         "age: 1 of 4 values are not numbers: 'old' at {2}",
     ),
-    "real for whole": ({"age": [20.0, 30.5, 40.0, 50.0]}, "type", "age: 1 of 4 values are not whole: 30.5 at {1}"),
-    "numbers for words": ({"port": [1, 2, 3, 4]}, "type", "port: is numbers (int64), and the schema has text (string)"),
-    "numbers for truth": ({"ok": [1, 0, 1, 0]}, "type", "ok: is numbers (int64), and the schema has true or false"),
+    "real for whole": (
+        {"age": [20.0, 30.5, 40.0, 50.0]},
+        "type",
+        "age: 1 of 4 values are not whole numbers: 30.5 at {1}",
+    ),
+    "numbers for words": ({"port": [1, 2, 3, 4]}, "type", "port: is numbers (int64), but the schema has text (string)"),
+    "numbers for truth": ({"ok": [1, 0, 1, 0]}, "type", "ok: is numbers (int64), but the schema has true or false"),
 }
 
 
@@ -141,7 +145,7 @@ def test_shapes_lists_and_bad_rows(tmp_path: Path) -> None:
     from estimator_inputs import write_tfrecord
 
     schema = learn_schema({"v": np.ones((4, 3))})
-    assert told({"v": np.ones((4, 2))}, schema) == [("shape", "v: has rows of shape (2), and the schema has (3)")]
+    assert told({"v": np.ones((4, 2))}, schema) == [("shape", "v: has rows of shape (2), but the schema has (3)")]
     write_tfrecord(tmp_path / "a.tfrecord", [example({"a": 1.0, "b": b"x"})] * 5)
     schema = learn_schema(tmp_path / "a.tfrecord")
     write_tfrecord(tmp_path / "b.tfrecord", [example({"a": 1.0, "b": b"x"})] * 4 + [example({"a": 9.0}), b"\xffbad"])

@@ -247,7 +247,7 @@ def _opened(files: Sequence[Path]) -> Any:
             try:
                 source_of(str(path))
             except RuntimeError as error:
-                raise InputError(f"{path} is not a whole ArrayRecord file: {error}. Write it again.") from error
+                raise InputError(f"{path} is not a complete ArrayRecord file: {error}. Write it again.") from error
         raise
 
 

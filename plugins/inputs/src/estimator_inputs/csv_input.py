@@ -116,7 +116,9 @@ def _delimiter(given: str | None, first: Path) -> bytes:
     named = first.with_suffix("") if compression_of(first, "auto") != "none" else first
     chosen = given if given is not None else "\t" if named.suffix.lower() == ".tsv" else ","
     if len(chosen) != 1 or not chosen.isascii() or chosen in '\r\n"':
-        raise ArgumentError(f"field_delim must be one ASCII character, no quote and no line end, given: {given!r}.")
+        raise ArgumentError(
+            f"field_delim must be one ASCII character other than a quote or a line end, given: {given!r}."
+        )
     return chosen.encode()
 
 
@@ -217,7 +219,7 @@ class CsvKind:
             return names, place
         if len(self._column_names) != len(names):
             raise InputError(
-                f"{path}, line 1: {len(names)} columns ({', '.join(names)}), and column_names has "
+                f"{path}, line 1: {len(names)} columns ({', '.join(names)}), but column_names has "
                 f"{len(self._column_names)}."
             )
         return self._column_names, place

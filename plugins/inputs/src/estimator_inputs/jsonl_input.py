@@ -217,9 +217,9 @@ def _infer(
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
             if name not in named:
                 raise InputError(
-                    f"{path}: the first lines are not JSON objects of the same types: {error}. Write values of "
-                    f"one type as {name!r}. A program may also name its type in column_types, or leave it out with "
-                    "select_columns."
+                    f"{path}: the first lines are not JSON objects of the same types: {error}. Write all "
+                    f"values of {name!r} with one type. A program can also set its type in column_types, or leave it "
+                    "out with select_columns."
                 ) from error
             found[name] = ColumnType(dtype=STRING, listed=any(isinstance(value, list) for value in values))
     return found

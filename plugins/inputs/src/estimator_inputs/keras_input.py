@@ -55,13 +55,13 @@ def _batch(batch: Any, weight_column: str) -> Any:
         return batch
     parts: tuple[Any, ...] = (*batch,)
     if not 1 <= len(parts) <= 3:
-        raise InputError(f"A batch has {len(parts)} parts; Keras has x, (x, y) or (x, y, sample_weight).")
+        raise InputError(f"A batch has {len(parts)} parts, but Keras reads x, (x, y) or (x, y, sample_weight).")
     x, y, weights = (*parts, None, None)[:3]
     if weights is None:
         return x if y is None else (x, y)
     features: dict[str, Any] = dict(x) if isinstance(x, Mapping) else {"x": x}
     if weight_column in features:
         raise InputError(
-            f"The features have {weight_column!r}, and the batch has weights beside them: name another weight_column."
+            f"The features already have {weight_column!r}, and the batch has weights too: name another weight_column."
         )
     return {**features, weight_column: weights}, y

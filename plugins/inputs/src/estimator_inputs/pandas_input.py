@@ -101,7 +101,7 @@ def _columns(argument: str, frame: Any) -> dict[str, np.ndarray]:
     names = [str(name) for name in frame.columns]
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
-        raise ArgumentError(f"{argument} has columns of one name: {twice}. Rename them.")
+        raise ArgumentError(f"{argument} has several columns with the same name: {twice}. Rename them.")
     return {name: _values(f"{argument}[{name!r}]", frame.iloc[:, index]) for index, name in enumerate(names)}
 
 

@@ -23,7 +23,7 @@ _BLOCK_ROWS = 8192
 #: The bytes of a column that are read in advance. Without a limit, a whole row group would be read.
 _BUFFER = 1 << 18
 _DAMAGED = "The file is damaged: write it again."
-_MISSING_LIST = "A list of one size lacks its value: write the column as lists of any size, or leave such rows out."
+_MISSING_LIST = "A list of fixed size has no value: write the column as lists of variable size, or leave such rows out."
 
 
 def parquet_input_fn(
@@ -136,7 +136,7 @@ class ParquetKind:
             if not alike(arrow, other):
                 named = "" if self._schema.types[name].listed else ", or name a type in column_types"
                 raise InputError(
-                    f"{piece.path}: column {name!r} is of type {other}, and of type {arrow} in {self._first}. "
+                    f"{piece.path}: column {name!r} is of type {other}, but of type {arrow} in {self._first}. "
                     f"Write the files with one type{named}."
                 )
         try:
@@ -171,7 +171,8 @@ def _check_readable(path: Path, arrow: Any, names: Iterable[str]) -> None:
         held = arrow.field(name).type
         if pa.types.is_nested(item_type(held)):
             raise InputError(
-                f"{path}: column {name!r} holds {held}: read others (select_columns, --keep), or make columns of it."
+                f"{path}: column {name!r} holds {held}: select other columns (select_columns, --keep), or split it "
+                "into columns."
             )
 
 

@@ -9,12 +9,12 @@ from estimator_core.plugins import Command, Component, Kind
 ESTIMATOR_PLUGIN_API = (1, 1)
 
 _INPUTS = {
-    "csv": ("csv_input_fn", "Rows of CSV files, with types, defaults and their bad rows named."),
+    "csv": ("csv_input_fn", "Rows of CSV files, with types and defaults. Errors name the bad rows."),
     "jsonl": ("jsonl_input_fn", "Rows of files of JSON lines."),
     "parquet": ("parquet_input_fn", "Rows of Parquet files."),
     "tfrecord": ("tfrecord_input_fn", "tf.Examples of TFRecord files, without TensorFlow."),
     "pandas": ("pandas_input_fn", "Batches of a pandas DataFrame in memory."),
-    "table": ("table_input_fn", "Batches of a table in memory: polars, Arrow, DuckDB, the answer of a database."),
+    "table": ("table_input_fn", "Batches of a table in memory: polars, Arrow, DuckDB, a database result."),
     "array_record": ("array_record_input_fn", "tf.Examples of ArrayRecord files, shuffled as a whole."),
 }
 

@@ -65,7 +65,7 @@ def table_input_fn(
     names = [str(name) for name in found.column_names]
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
-        raise ArgumentError(f"The table has columns of one name: {twice}. Rename them.")
+        raise ArgumentError(f"The table has several columns with the same name: {twice}. Rename them.")
     wanted = names if select_columns is None else list(select_columns)
     check_names("select_columns", wanted, names)
     if label_name is not None:
@@ -102,8 +102,8 @@ def _table(table: Any) -> Any:
     except pa.ArrowException as error:
         column = _unreadable(table)
         raise ArgumentError(
-            f"{'The table' if column is None else f'Column {column!r}'} cannot become Arrow: {error}. Cast it, or drop "
-            "it from the table."
+            f"{'The table' if column is None else f'Column {column!r}'} cannot be converted to Arrow: {error}. Cast "
+            "it, or drop it from the table."
         ) from error
 
 
@@ -128,7 +128,9 @@ def _values(name: str, column: Any) -> np.ndarray:
         return array.to_numpy(zero_copy_only=False)
     kind = inferred(arrow)
     if not _is_plain(arrow):
-        raise ArgumentError(f"Column {name!r} holds {arrow}: leave it out with select_columns, or make columns of it.")
+        raise ArgumentError(
+            f"Column {name!r} holds {arrow}: leave it out with select_columns, or split it into columns."
+        )
     padding, lacking = -1 if kind.dtype.kind in "iu" else 0, _has_nulls(array)
     if kind.dtype.kind in "iub" and lacking:
         kind = replace(kind, dtype=_real(arrow), exact=True)
@@ -146,7 +148,7 @@ def _values(name: str, column: Any) -> np.ndarray:
     if infinite is not None:
         row, number = infinite
         raise ArgumentError(
-            f"Column {name!r} becomes {kind.dtype}, and {number} of row {row} is infinite as such. Correct it, or "
+            f"Column {name!r} becomes {kind.dtype}, in which {number} of row {row} is infinite. Correct it, or "
             "scale the column."
         )
     if isinstance(values, Ragged):

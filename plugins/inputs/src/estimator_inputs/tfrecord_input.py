@@ -69,11 +69,13 @@ def tfrecord_input_fn(
     sequences = {} if sequence_features is None else sequence_features
     both = [name for name in sequences if name in features]
     if both:
-        raise ArgumentError(f"{both[0]!r} is among features and sequence_features: name it once.")
+        raise ArgumentError(f"{both[0]!r} is in both features and sequence_features: name it once.")
     specs = feature_specs({**features, **sequences}, vocabularies)
     for name in sequences:
         if specs[name].form == "fixed":
-            raise ArgumentError(f"sequence_features[{name!r}] must be a FixedLenSequenceFeature of a step's shape.")
+            raise ArgumentError(
+                f"sequence_features[{name!r}] must be a FixedLenSequenceFeature with the shape of one step."
+            )
     if label_key is not None and label_key not in specs:
         raise ArgumentError(f"label_key {label_key!r} is not one of the features: {', '.join(specs)}.")
     plan = ReadPlan.of(batch_size, shuffle, {"parser_num_threads": 0, **options})

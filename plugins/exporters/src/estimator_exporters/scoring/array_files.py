@@ -206,7 +206,7 @@ def _row(where: str, row: Any, reading: Reading) -> dict[str, Any]:
     if isinstance(row, ArgumentError):
         raise ArgumentError(f"{where}: {row}") from row
     if isinstance(row, Exception):
-        raise ArgumentError(f"{where}: no JSON: {row}.") from row
+        raise ArgumentError(f"{where}: not JSON: {row}.") from row
     if not isinstance(row, dict):
         raise ArgumentError(f"{where}: it must be an object with {sorted(reading.inputs)}, given: {str(row)[:200]}.")
     found = {name: _value(where, name, row, feature, reading) for name, feature in reading.inputs.items()}

@@ -39,7 +39,7 @@ def inspect(args: argparse.Namespace) -> int:
         return 0
     found = report.statistics
     which = "all" if found.all_rows else "the first"
-    bad = f", beside {found.bad_rows:,} bad ones" if found.bad_rows else ""
+    bad = f", not counting {found.bad_rows:,} bad ones" if found.bad_rows else ""
     print(f"{report.kind}, {report.files} file(s), {report.bytes:,} bytes; {which} {found.rows:,} rows{bad}")
     for text in found.bad:
         print(f"bad: {text}")
@@ -70,14 +70,14 @@ def schema(args: argparse.Namespace) -> int:
     if not args.output:
         print(written(learned), end="")
         return 0
-    print(f"{args.output}: {len(learned.features)} columns. Edit what they may hold, then: estimator inputs validate")
+    print(f"{args.output}: {len(learned.features)} columns. Edit what they allow, then run: estimator inputs validate")
     return 0
 
 
 def validate_files(args: argparse.Namespace) -> int:
     """Compares files with a schema."""
     if (args.schema is None) == (args.against is None):
-        raise ArgumentError("Give either --schema SCHEMA or --against FILE, to compare the rows with it.")
+        raise ArgumentError("Give either --schema SCHEMA or --against FILE to compare the rows with.")
     limits = Limits(
         jensen_shannon=args.max_jensen_shannon,
         l_infinity=args.max_l_infinity,

@@ -135,17 +135,17 @@ def _values(name: str, spec: Mapping[str, Any], kind: str, size: int, record: An
             raise ArgumentError(f"Record {row} lacks the feature {name!r}, which has no default value.")
         return np.broadcast_to(_default(spec), (size,))
     if found.WhichOneof("kind") != kind:
-        raise ArgumentError(f"Record {row}: feature {name!r} is a {found.WhichOneof('kind')}, and must be a {kind}.")
+        raise ArgumentError(f"Record {row}: feature {name!r} is a {found.WhichOneof('kind')}, but must be a {kind}.")
     values = list(getattr(found, kind).value)
     if variable:
         if len(values) > size:
             raise ArgumentError(
-                f"Record {row}: feature {name!r} has {len(values)} values, more than {size}: give the receiver more "
-                "places (its column max_values=) and export again."
+                f"Record {row}: feature {name!r} has {len(values)} values, more than {size}. Raise its number of "
+                "places in the receiver (or max_values= of its column), and export again."
             )
         return values + [_BLANK[kind]] * (size - len(values))
     if len(values) != size:
-        raise ArgumentError(f"Record {row}: feature {name!r} has {len(values)} values, and must have {size}.")
+        raise ArgumentError(f"Record {row}: feature {name!r} has {len(values)} values, but must have {size}.")
     return values
 
 
@@ -157,5 +157,5 @@ def _check_range(name: str, dtype: str, values: np.ndarray) -> None:
     if outside.any():
         row = int(np.argwhere(outside)[0][0])
         raise ArgumentError(
-            f"Record {row}: feature {name!r} has a value out of the range of {dtype}: {values[row].tolist()}."
+            f"Record {row}: feature {name!r} has a value outside the range of {dtype}: {values[row].tolist()}."
         )

@@ -92,7 +92,7 @@ def _spec(name: str, spec: Any) -> dict[str, Any]:
     if not fixed or hasattr(spec, "allow_missing"):
         raise ArgumentTypeError(
             f"feature_spec[{name!r}] must be an ec.export.FixedLenFeature or VarLenFeature, given: {spec!r}. Pad "
-            "sequences of items on the client, or parse them with a HostTransform of your own."
+            "sequences of items on the client, or parse them with your own HostTransform."
         )
     feature = Feature(tuple(spec.shape), _dtype(spec))
     if None in feature.shape:

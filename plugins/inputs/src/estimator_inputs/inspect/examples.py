@@ -39,7 +39,7 @@ def guessed_features(records: Iterable[bytes], where: str) -> dict[str, Any]:
         try:
             features = export.example_class().FromString(record).features.feature
         except DecodeError as error:
-            broken = broken or f"{where}, record {number}: is not a serialized tf.Example: {error}."
+            broken = broken or f"{where}, record {number}: not a serialized tf.Example: {error}."
             continue
         total += 1
         for name, feature in features.items():

@@ -61,7 +61,7 @@ def _facts(column: ColumnStatistics) -> list[tuple[str, str]]:
             facts += [("ranks of quantiles", f"within {column.rank_error:.2%} of the values")]
     facts += [(str(word)[:60], f"{count:,}") for word, count in list(column.words.items())[:10]]
     if column.sizes is not None:
-        facts += [("values in a row", f"{column.sizes[0]} to {column.sizes[1]}")]
+        facts += [("values per row", f"{column.sizes[0]} to {column.sizes[1]}")]
     return facts
 
 

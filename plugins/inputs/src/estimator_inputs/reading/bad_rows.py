@@ -58,5 +58,5 @@ class BadRows:
     def end_epoch(self, epoch: int, rows: int) -> None:
         """Reports the bad rows of an epoch. `rows` is the number of good rows that this process read."""
         if self._of_epoch:
-            _log.warning("Skipped %d bad rows in epoch %d, beside %d good ones.", self._of_epoch, epoch, rows)
+            _log.warning("Skipped %d bad rows in epoch %d and read %d good ones.", self._of_epoch, epoch, rows)
         self._of_epoch = 0

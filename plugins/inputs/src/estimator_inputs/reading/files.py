@@ -22,7 +22,7 @@ from estimator_inputs.reading.zlib_stream import open_zlib
 _BY_SUFFIX = {".gz": "gzip", ".gzip": "gzip", ".bz2": "bz2", ".xz": "xz", ".zst": "zstd", ".lz4": "lz4"}
 COMPRESSIONS = ("auto", "none", *sorted({*_BY_SUFFIX.values()}), "zlib")
 _PIECE = 1 << 20
-_DOWNLOAD = "Download the file, and give its path."
+_DOWNLOAD = "Download the file, and pass its path."
 _HELP = {
     "http": _DOWNLOAD,
     "https": _DOWNLOAD,
@@ -106,7 +106,7 @@ def opened(path: Path, compression: str, offset: int = 0) -> Generator[BinaryIO]
         if isinstance(error, InputError):
             raise
         read = 0 if counted is None else counted.position
-        what = "" if kind == "none" else f" as {kind} from byte {read:,} of its content on"
+        what = "" if kind == "none" else f" as {kind} after byte {read:,} of its content"
         raise InputError(f"{path} cannot be read{what}: {error}.") from error
 
 

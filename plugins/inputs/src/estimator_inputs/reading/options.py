@@ -86,7 +86,7 @@ class ReadPlan:
         if self.hold_out_every is not None:
             _check_integer("hold_out_every", self.hold_out_every, 2)
         elif self.held_out:
-            raise ArgumentError("held_out needs hold_out_every, the number of rows among which it names places.")
+            raise ArgumentError("held_out needs hold_out_every: it names places among so many rows.")
         if isinstance(self.held_out, tuple):
             self._check_places(self.held_out)
         if self.seed is not None:
@@ -107,7 +107,9 @@ class ReadPlan:
     def _check_places(self, places: tuple[int, ...]) -> None:
         every = self.hold_out_every or 0
         if not places or any(isinstance(place, bool) or place not in range(every) for place in places):
-            raise ArgumentError(f"held_out must be places from 0 to {every - 1} among {every} rows, given: {places!r}.")
+            raise ArgumentError(
+                f"held_out must name places from 0 to {every - 1} among {every} rows, given: {places!r}."
+            )
 
     @property
     def by_batches(self) -> bool:
@@ -124,7 +126,7 @@ class ReadPlan:
         known = [field.name for field in fields(cls)]
         for name in options:
             if name not in known:
-                raise ArgumentTypeError(f"There is no option {name!r}. There are: {', '.join(known)}.")
+                raise ArgumentTypeError(f"There is no option {name!r}. Known options: {', '.join(known)}.")
         return cls(batch_size=batch_size, shuffle=shuffle, **options)
 
     @property

@@ -119,7 +119,7 @@ def vocabulary_of(column: str, given: Any, dtype: np.dtype[Any], defaults: Itera
     if len(set(tokens)) != len(tokens):
         seen: set[Any] = set()
         twice = next(token for token in tokens if token in seen or seen.add(token))
-        raise ArgumentError(f"{name} names {_shown(twice)} twice.")
+        raise ArgumentError(f"{name} holds {_shown(twice)} twice.")
     are, other = ("strings", "string") if text else ("integers", "int64")
     if dtype == np.dtype(object) or dtype.kind not in "iu":
         fits = text and dtype == np.dtype(object)
@@ -128,16 +128,16 @@ def vocabulary_of(column: str, given: Any, dtype: np.dtype[Any], defaults: Itera
         fits = not text
         for token in tokens if fits else ():
             if not limits.min <= token <= limits.max:
-                raise ArgumentError(f"{name} names {token}, out of the range of the column's type {dtype}.")
+                raise ArgumentError(f"{name} holds {token}, which is outside the range of the column's type {dtype}.")
     if not fits:
         kind = "string" if dtype == np.dtype(object) else dtype.name
         raise ArgumentTypeError(
-            f"{name} holds {are}, and the column is of type {kind}: give tokens of that type, or read the column as "
-            f"{other!r}. A vocabulary is of strings or integers."
+            f"{name} holds {are}, but the column is of type {kind}: give tokens of that type, or read the column as "
+            f"{other!r}. A vocabulary holds strings or integers."
         )
     for default in defaults:
         if default not in tokens:
-            raise ArgumentError(f"{name} lacks {_shown(default)}, which is the default value: add it, or take another.")
+            raise ArgumentError(f"{name} lacks {_shown(default)}, which is the default value: add it, or set another.")
     return Vocabulary(column=column, tokens=tokens)
 
 

@@ -120,7 +120,7 @@ class Schema:
         if name in self.features:
             return self.features[name]
         near = difflib.get_close_matches(name, self.features, n=3) or list(self.features)
-        raise ArgumentError(f"The schema has no feature {name!r}. There is: {', '.join(near)}.")
+        raise ArgumentError(f"The schema has no feature {name!r}. Known features: {', '.join(near)}.")
 
     @property
     def classes(self) -> tuple[Any, ...]:

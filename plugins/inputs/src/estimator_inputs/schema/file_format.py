@@ -54,7 +54,7 @@ def format_of(path: str | Path) -> SchemaFormat:
     names = plugins.names("schema")
     if name not in names:
         raise ArgumentError(
-            f"{path}: no installed plugin reads schemas of this extension. There is: {', '.join(names)}."
+            f"{path}: no installed plugin reads schemas with this extension. Known extensions: {', '.join(names)}."
         )
     made: SchemaFormat = plugins.get("schema", name)()
     return made

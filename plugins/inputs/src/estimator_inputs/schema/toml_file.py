@@ -16,18 +16,18 @@ from estimator_inputs.schema.contract import FEATURE_KINDS, FeatureSchema, Schem
 
 FORMAT = "estimator-schema/1"
 _HEAD = (
-    "# What each column is and may hold. Edit [features.*]: kind, required, most_missing, minimum, maximum, "
-    "vocabulary.\n"
-    "# [seen.*] is what the rows looked like that it was learned from.\n"
+    "# The kind and the allowed values of each column. Edit [features.*]: kind, required, most_missing, minimum, "
+    "maximum, vocabulary.\n"
+    "# [seen.*] describes the rows that the schema was learned from.\n"
 )
 _ANY = "*"
 #: The allowed types of the value of each key, and the name of these types in messages.
 _NUMBER = ((int, float), "a number")
-_COUNT = ((int,), "a whole number from 0 on")
+_COUNT = ((int,), "a whole number of at least 0")
 _LIST = ((list,), "a list")
 _FEATURE_KEYS: Mapping[str, tuple[tuple[type, ...], str]] = {
-    "kind": ((str,), "a text"),
-    "dtype": ((str,), "a text"),
+    "kind": ((str,), "a string"),
+    "dtype": ((str,), "a string"),
     "shape": _LIST,
     "required": ((bool,), "true or false"),
     "most_missing": _NUMBER,
@@ -72,7 +72,7 @@ def parsed(text: str, path: str) -> Schema:
         >>> parsed('format = "estimator-schema/1"\n[features.age]\nkind = "digit"', "schema.toml")
         Traceback (most recent call last):
             ...
-        estimator_core.errors.ArgumentError: schema.toml, line 3: features.age.kind is 'digit', and must be one of ...
+        estimator_core.errors.ArgumentError: schema.toml, line 3: features.age.kind is 'digit', but must be one of ...
     """
     try:
         data = tomllib.loads(text)
@@ -104,9 +104,9 @@ class _Reader:
         """Reads the whole schema."""
         for key in data:
             if key not in ("format", "label", "features", "seen"):
-                raise self._error((key,), "is unknown. There are: format, label, features, seen")
+                raise self._error((key,), "is unknown. Known keys: format, label, features, seen")
         if data.get("format") != FORMAT:
-            raise self._error(("format",), f"is {data.get('format')!r}, and must be {FORMAT!r}")
+            raise self._error(("format",), f"is {data.get('format')!r}, but must be {FORMAT!r}")
         given, seen = self._tables(data, "features"), self._tables(data, "seen")
         if not given:
             raise self._error(("features",), "is missing: name at least one column, [features.NAME]")
@@ -116,7 +116,7 @@ class _Reader:
         features = {name: self._feature(name, table, seen.get(name, {})) for name, table in given.items()}
         label = data.get("label")
         if label is not None and label not in features:
-            raise self._error(("label",), f"is {label!r}, and the features are {', '.join(features)}")
+            raise self._error(("label",), f"is {label!r}, but the features are {', '.join(features)}")
         return Schema(features=features, label=label)
 
     def _tables(self, data: Mapping[str, Any], key: str) -> dict[str, Mapping[str, Any]]:
@@ -132,14 +132,14 @@ class _Reader:
         here = ("features", name)
         self._check(here, table, _FEATURE_KEYS)
         if table.get("kind", FEATURE_KINDS[0]) not in FEATURE_KINDS:
-            raise self._error((*here, "kind"), f"is {table['kind']!r}, and must be one of {', '.join(FEATURE_KINDS)}")
+            raise self._error((*here, "kind"), f"is {table['kind']!r}, but must be one of {', '.join(FEATURE_KINDS)}")
         for key in ("kind", "dtype"):
             if key not in table:
                 raise self._error(here, f"lacks {key}")
         if not 0 <= table.get("most_missing", 0) <= 1:
-            raise self._error((*here, "most_missing"), f"is {table['most_missing']}, and must be a share from 0 to 1")
+            raise self._error((*here, "most_missing"), f"is {table['most_missing']}, but must be a share from 0 to 1")
         if table.get("minimum", -math.inf) > table.get("maximum", math.inf):
-            raise self._error((*here, "minimum"), f"is {table['minimum']}, and maximum is {table['maximum']}")
+            raise self._error((*here, "minimum"), f"is {table['minimum']}, but maximum is {table['maximum']}")
         vocabulary = self._vocabulary(here, table)
         shape = tuple(None if size == _ANY else size for size in table.get("shape", ()))
         if any(size is not None and (type(size) is not int or size < 0) for size in shape):
@@ -151,12 +151,12 @@ class _Reader:
         words: tuple[Any, ...] = tuple(table.get("vocabulary", ()))
         key = (*here, "vocabulary")
         if table["kind"] == "category" and not words:
-            raise self._error(here, 'is a category and lacks a vocabulary: list its values, or make kind "text"')
+            raise self._error(here, 'is a category without a vocabulary: list its values, or set kind to "text"')
         wanted = {"bool": bool, "string": str}.get(table["dtype"], int)
         for word in words:
             if type(word) is not wanted:
                 raise self._error(
-                    key, f"holds {word!r}, and dtype {table['dtype']} has values of type {wanted.__name__}"
+                    key, f"holds {word!r}, but dtype {table['dtype']} has values of type {wanted.__name__}"
                 )
         if len(set(words)) != len(words):
             twice = next(word for word in words if words.count(word) > 1)
@@ -168,13 +168,13 @@ class _Reader:
         self._check(here, table, _SEEN_KEYS)
         for word, count in table.get("counts", {}).items():
             if type(count) is not int or count < 0:
-                raise self._error((*here, "counts", word), f"is {count!r}, and must be {_COUNT[1]}")
+                raise self._error((*here, "counts", word), f"is {count!r}, but must be {_COUNT[1]}")
         for key in ("edges", "shares"):
             if any(type(value) not in (int, float) for value in table.get(key, ())):
                 raise self._error((*here, key), "must hold numbers")
         edges, shares = table.get("edges", []), table.get("shares", [])
         if (edges or shares) and len(shares) != len(edges) + 1:
-            raise self._error((*here, "shares"), f"has {len(shares)} numbers, and must have one more than edges")
+            raise self._error((*here, "shares"), f"has {len(shares)} numbers, but must have one more than edges")
         values: dict[str, Any] = {
             key: tuple(value) if isinstance(value, list) else value for key, value in table.items()
         }
@@ -185,10 +185,10 @@ class _Reader:
     ) -> None:
         for key, value in table.items():
             if key not in keys:
-                raise self._error((*here, key), f"is unknown. There are: {', '.join(keys)}")
+                raise self._error((*here, key), f"is unknown. Known keys: {', '.join(keys)}")
             types, called = keys[key]
             if type(value) not in types or (types == (int,) and value < 0):
-                raise self._error((*here, key), f"is {value!r}, and must be {called}")
+                raise self._error((*here, key), f"is {value!r}, but must be {called}")
 
     def _error(self, keys: tuple[str, ...], what: str) -> ArgumentError:
         line = self._line_of(keys)
@@ -228,7 +228,7 @@ class TomlSchema:
         >>> TomlSchema().parsed('format = "estimator-schema/2"', "schema.toml")
         Traceback (most recent call last):
             ...
-        estimator_core.errors.ArgumentError: schema.toml, line 1: format is 'estimator-schema/2', and must be ...
+        estimator_core.errors.ArgumentError: schema.toml, line 1: format is 'estimator-schema/2', but must be ...
     """
 
     def written(self, schema: Schema) -> str:

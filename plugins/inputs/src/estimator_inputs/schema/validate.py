@@ -192,14 +192,14 @@ def _of_column(feature: FeatureSchema, column: ColumnStatistics, watcher: Watche
     if type_fault:
         found.append(("type", type_fault))
     elif not _fits(feature.shape, column.shape) and column.values and feature.dtype != "null":
-        found.append(("shape", f"has rows of shape {_shape(column.shape)}, and the schema has {_shape(feature.shape)}"))
+        found.append(("shape", f"has rows of shape {_shape(column.shape)}, but the schema has {_shape(feature.shape)}"))
     if column.missing_rate > feature.most_missing:
         first = watcher.missing[feature.name]
         found.append(
             (
                 "missing values",
-                f"{column.missing} of {column.rows} rows lack a value ({column.missing_rate:.2%}), and "
-                f"{feature.most_missing:.2%} may: the first is {first.where}",
+                f"{column.missing} of {column.rows} rows lack a value ({column.missing_rate:.2%}), but the "
+                f"schema allows {feature.most_missing:.2%}: the first is {first.where}",
             )
         )
     outside = watcher.outside.get(feature.name, Broken())
@@ -225,9 +225,9 @@ def _type_fault(feature: FeatureSchema, column: ColumnStatistics, watcher: Watch
         return f"{words.count} of {column.values} values are not numbers: {_first(words)}"
     real = watcher.no_whole.get(feature.name, Broken())
     if real.count:
-        return f"{real.count} of {column.values} values are not whole: {_first(real)}"
+        return f"{real.count} of {column.values} values are not whole numbers: {_first(real)}"
     wanted, given = _sort_of(feature.kind, feature.dtype), _sort_of(column.kind, column.dtype)
-    return None if wanted == given else f"is {given} ({column.dtype}), and the schema has {wanted} ({feature.dtype})"
+    return None if wanted == given else f"is {given} ({column.dtype}), but the schema has {wanted} ({feature.dtype})"
 
 
 def _sort_of(kind: str, dtype: str) -> str:

@@ -48,7 +48,7 @@ class ColumnGatherer:
         elif cells.dtype != "null":
             self._check(first, cells)
             if len(cells.shape) != len(self._shape):
-                raise InputError(f"Column {self._name!r} has rows of shape {self._shape}, and others of {cells.shape}.")
+                raise InputError(f"Column {self._name!r} has rows of shape {self._shape}, but others {cells.shape}.")
             if first.dtype.startswith(("int", "uint")) and cells.dtype.startswith("float"):
                 self._cells = cells
             self._shape = tuple(a if a == b else None for a, b in zip(self._shape, cells.shape, strict=True))
@@ -108,6 +108,6 @@ class ColumnGatherer:
     def _check(self, first: Cells, cells: Cells) -> None:
         if first.kind != cells.kind or (first.kind == "word" and first.dtype != cells.dtype):
             raise InputError(
-                f"Column {self._name!r} is {first.dtype} in its first rows and {cells.dtype} in later ones. Make its "
-                "values of one type."
+                f"Column {self._name!r} is {first.dtype} in its first rows and {cells.dtype} in later ones. Convert "
+                "its values to one type."
             )

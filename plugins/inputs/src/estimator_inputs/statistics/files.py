@@ -66,7 +66,7 @@ def rows_of_files(
     kind = kind or kind_of(files[0])
     if form != _USUAL and kind != "csv":
         told = "--na-values" if form.na_values else "--field-delim"
-        raise ArgumentError(f"{told} is for CSV, and {files[0]} is {kind}.")
+        raise ArgumentError(f"{told} is for CSV, but {files[0]} is {kind}.")
     if kind in ("csv", "jsonl"):
         batches = _of_text(kind, files, form)
     elif kind == "parquet":

@@ -60,4 +60,6 @@ def cells_in(name: str, column: Any) -> Cells:
     try:
         return cells_of(column)
     except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError) as error:
-        raise InputError(f"Column {name!r} holds values of several types: {error}. Make them of one type.") from error
+        raise InputError(
+            f"Column {name!r} holds values of several types: {error}. Convert them to one type."
+        ) from error

@@ -58,7 +58,7 @@ def _of_pandas(frame: Any, limit: int | None) -> Iterator[Rows]:
     names = [str(name) for name in frame.columns]
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
-        raise ArgumentError(f"The DataFrame has columns of one name: {twice}. Rename them.")
+        raise ArgumentError(f"The DataFrame has several columns with the same name: {twice}. Rename them.")
     for first in range(0, min(len(frame), _most(limit)), PIECE):
         piece = frame.iloc[first : min(first + PIECE, _most(limit))]
         columns: dict[str, Any] = {}
@@ -67,7 +67,7 @@ def _of_pandas(frame: Any, limit: int | None) -> Iterator[Rows]:
                 columns[name] = pa.Array.from_pandas(piece.iloc[:, place])
             except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
                 raise InputError(
-                    f"Column {name!r} holds values of several types: {error}. Make them of one type."
+                    f"Column {name!r} holds values of several types: {error}. Convert them to one type."
                 ) from error
         yield rows_of_columns(columns, len(piece), first)
 
@@ -95,7 +95,7 @@ def _of_input_fn(input_fn: Callable[..., Any], limit: int | None) -> Iterator[Ro
         for batch in source:
             if source.endless and limit is None:
                 raise ArgumentError(
-                    "The input never ends (num_epochs=None): give limit, the rows to look at, or num_epochs=1."
+                    "The input never ends (num_epochs=None): give limit, the number of rows to read, or num_epochs=1."
                 )
             named = {**_named("", batch.features), **batch.host}
             if batch.labels is not None:

@@ -92,7 +92,7 @@ def with_defaults(
     if not isinstance(defaults, Mapping):
         if len(defaults) != len(types):
             raise ArgumentError(
-                f"column_defaults has {len(defaults)} values, and there are {len(types)} columns: {', '.join(types)}."
+                f"column_defaults has {len(defaults)} values, but there are {len(types)} columns: {', '.join(types)}."
             )
         defaults = dict(zip(types, defaults, strict=True))
     check_names("column_defaults", defaults, types)

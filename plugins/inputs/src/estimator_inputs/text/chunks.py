@@ -87,7 +87,7 @@ def _first(rest: bytes, size: int, quoting: Quoting | None, *, ended: bool) -> t
             return data[:end], None
         if len(data) < LONGEST_RECORD:
             return None
-        text = f"no record ends within {LONGEST_RECORD >> 20} MiB: a quote that is never closed?"
+        text = f"no record ends within {LONGEST_RECORD >> 20} MiB: look for a quote that is never closed"
         return data[: data.find(b"\n") + 1 or len(data)], text
     if fault.at:
         return data[: fault.at], None

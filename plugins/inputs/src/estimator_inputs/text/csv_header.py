@@ -37,11 +37,11 @@ def read_header(stream: BinaryIO, form: CsvFormat, path: Path) -> tuple[list[str
         raise InputError(f"{path} is text in UTF-16. Write it again in UTF-8: iconv -f UTF-16 -t UTF-8.")
     if b"\0" in head[: int(ends[0]) if ends.size else len(head)]:
         kind = "a Parquet file" if head.startswith(b"PAR1") else "not text, or text in UTF-16"
-        raise InputError(f"{path} holds NUL bytes in its first line: it is {kind}. CSV is text in UTF-8.")
+        raise InputError(f"{path} is {kind}: its first line contains NUL bytes. CSV is text in UTF-8.")
     end = int(ends[0]) if ends.size else len(head)
     line = head[:end].rstrip(b"\r\n")
     if (b"\n" not in head and b"\r" in head) or b"\r" in (line if form.quote is None else _QUOTED.sub(b"", line)):
-        raise InputError(f"{path}: its lines end in CR (\\r) alone. Write it again with LF (\\n): tr '\\r' '\\n'.")
+        raise InputError(f"{path}: its lines end in CR (\\r) only. Write it again with LF (\\n): tr '\\r' '\\n'.")
     names = fields_of(line, form)
     twice = [name for name in dict.fromkeys(names) if names.count(name) > 1]
     if twice:

@@ -47,7 +47,7 @@ class CsvFormat:
         lists = self.na_values.values() if isinstance(self.na_values, Mapping) else [self.na_values]
         for texts in lists:
             if isinstance(texts, str):
-                raise ArgumentTypeError(f"na_values must hold lists of texts, given: {texts!r}. Write [{texts!r}].")
+                raise ArgumentTypeError(f"na_values must hold lists of strings, given: {texts!r}. Write [{texts!r}].")
 
     def by_na(self, names: Iterable[str]) -> list[tuple[list[str], list[str]]]:
         """Returns the texts of missing values with the columns that they apply to. Arrow accepts one list of texts per

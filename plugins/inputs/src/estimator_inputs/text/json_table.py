@@ -65,7 +65,7 @@ def _read(data: bytes, types: Mapping[str, ColumnType]) -> Any:
             ),
         )
     except UnicodeDecodeError as error:  # an error message of Arrow that cuts a character in two
-        raise pa.ArrowInvalid("no JSON") from error
+        raise pa.ArrowInvalid("not JSON") from error
 
 
 def as_numbers(values: Sequence[Any]) -> Sequence[Any]:
@@ -180,11 +180,9 @@ def other_form(head: bytes) -> str | None:
         return None
     if first.startswith(b"{"):
         if first.endswith(b"},") and is_object(first[:-1]):
-            return "it holds commas between JSON objects. Leave out the comma at the end of each line."
+            return "it has commas between JSON objects. Remove the comma at the end of each line."
         if len(lines) > 1:
-            return (
-                "its JSON objects have several lines each, not one. Write one object a line: jq -c . FILE > rows.jsonl"
-            )
+            return "each of its JSON objects has several lines. Write one object a line: jq -c . FILE > rows.jsonl"
     shown = first[:_SHOWN].decode("utf-8", errors="replace")
     return f'it does not hold JSON lines: line {number} is {shown!r}. Write one JSON object a line, such as {{"x": 1}}.'
 
@@ -230,9 +228,9 @@ def _fault_of(line: bytes, types: Mapping[str, ColumnType], error: Exception) ->
     try:
         row: Any = _loaded(line)
     except ValueError as broken:
-        return f"no JSON: {broken}"
+        return f"not JSON: {broken}"
     if not isinstance(row, dict):
-        return f"no JSON object: {text[:_SHOWN]!r}"
+        return f"not a JSON object: {text[:_SHOWN]!r}"
     values: dict[str, Any] = row
     for name, kind in types.items():
         if name in values and not _fits(values[name], kind):

@@ -63,7 +63,7 @@ def decode_column(wire: Wire, spec: FeatureSpec, begins: np.ndarray, ends: np.nd
     lacking[lists.odd] = False
     if spec.default is None and spec.form != "varlen" and lacking.any():
         for row in np.flatnonzero(lacking).tolist():
-            faults.setdefault(row, "is missing, and has no default value")
+            faults.setdefault(row, "is missing and has no default value")
     if spec.form == "fixed":
         column = _fixed(spec, values, total, lists.rows, lacking, faults)
     else:
@@ -83,7 +83,7 @@ def _lists(wire: Wire, spec: FeatureSpec, begins: np.ndarray, ends: np.ndarray) 
     odd = rows[~good]
     if other.any():
         for row, found in zip(rows[other].tolist(), tag[other].tolist(), strict=True):
-            faults[row] = f"is a {_NAME_OF_TAG[found]}, and must be a {spec.kind}"
+            faults[row] = f"is a {_NAME_OF_TAG[found]}, but must be a {spec.kind}"
         good &= ~other
     if not good.all():
         rows, inner, end = rows[good], inner[good], end[good]
@@ -164,7 +164,7 @@ def _narrowed(
         if outside.any():
             owner = np.repeat(rows, counts)
             for place in np.flatnonzero(outside).tolist():
-                text = f"has the value {values[place]}, out of the range of {spec.dtype}"
+                text = f"has the value {values[place]}, which is outside the range of {spec.dtype}"
                 faults.setdefault(int(owner[place]), text)
     return values.astype(spec.dtype)
 
@@ -181,7 +181,7 @@ def _fixed(
     wrong = counts[rows] != size
     if wrong.any():
         for row in rows[wrong].tolist():
-            faults.setdefault(row, f"has {counts[row]} values, and must have {size}")
+            faults.setdefault(row, f"has {counts[row]} values, but must have {size}")
         values = values[np.repeat(~wrong, counts[rows])]
         rows = rows[~wrong]
     if len(rows) == total:

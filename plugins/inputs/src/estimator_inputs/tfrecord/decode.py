@@ -93,7 +93,7 @@ def _rewritten(
         try:
             example = message.FromString(data[begin : begin + int(sizes[row])])
         except DecodeError as error:
-            broken[row], usual = (None, f"is not a serialized tf.Example: {error}"), b""
+            broken[row], usual = (None, f"not a serialized tf.Example: {error}"), b""
         else:
             example.DiscardUnknownFields()
             usual = example.SerializeToString(deterministic=True)

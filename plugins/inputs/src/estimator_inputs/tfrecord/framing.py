@@ -153,7 +153,7 @@ def _walk(data: bytes) -> _Walk:
 def _lost(begin: int, found: Next | None) -> str:
     if found is None:
         return "the checksum of its length is wrong, so nothing after it can be found"
-    behind = "where the next whole record begins" if found.rest else "the end of the file"
+    behind = "the beginning of the next complete record" if found.rest else "the end of the file"
     return f"the checksum of its length is wrong: bytes {begin} to {begin + found.skipped} are left out, up to {behind}"
 
 
@@ -171,9 +171,9 @@ def _truncated(data: bytes, end: int) -> str | None:
     if not left:
         return None
     if left < HEAD:
-        return f"the file ends after {left} of the {HEAD} bytes before it: it is truncated"
+        return f"the file is truncated: it ends after {left} of the {HEAD} bytes of this record's header"
     size = _LENGTH.unpack_from(data, end)[0]
-    return f"the file ends after {left - HEAD} of its {size + FOOT} bytes: it is truncated"
+    return f"the file is truncated: it ends after {left - HEAD} of the {size + FOOT} bytes of this record"
 
 
 def _little_endian(data: bytes, positions: np.ndarray) -> np.ndarray:

@@ -33,7 +33,7 @@ def flattened(
             records.append(_flat(sequence_example_class().FromString(data[begin : begin + size]), kinds))
         except DecodeError as error:
             records.append(b"")
-            faults[row] = f"is not a serialized tf.SequenceExample: {error}"
+            faults[row] = f"not a serialized tf.SequenceExample: {error}"
         except ValueError as error:
             records.append(b"")
             faults[row] = str(error)
@@ -53,7 +53,7 @@ def _flat(record: Any, kinds: Mapping[str, str]) -> bytes:
     flat.features.CopyFrom(flat.features.FromString(record.context.SerializeToString()))
     for name, steps in record.feature_lists.feature_list.items():
         if name in flat.features.feature:
-            raise ValueError(f"feature {name!r} stands both in the context and among the feature lists")
+            raise ValueError(f"feature {name!r} is both in the context and among the feature lists")
         found = {kind for step in steps.feature if (kind := step.WhichOneof("kind")) is not None}
         if len(found) > 1:
             raise ValueError(f"feature {name!r} has steps of several kinds: {', '.join(sorted(found))}")
