@@ -129,13 +129,13 @@ def test_sizes_may_be_numbers_of_numpy():
 def test_a_vocabulary_file_with_a_word_twice(tmp_path):
     path = tmp_path / "words.txt"
     path.write_text("a\nb\na\n")
-    with pytest.raises(ArgumentError, match="b'a' stands in two lines"):
+    with pytest.raises(ArgumentError, match="b'a' is in two lines"):
         tab.categorical_column_with_vocabulary_file("c", path)
     with pytest.raises(ArgumentError, match="has 3 lines, fewer than vocabulary_size=4"):
         tab.categorical_column_with_vocabulary_file("c", path, 4)
     assert tab.categorical_column_with_vocabulary_file("c", path, 2).num_buckets == 2
     path.write_text("\n\n")
-    with pytest.raises(ArgumentError, match="holds no word: a vocabulary file has one in each line"):
+    with pytest.raises(ArgumentError, match="holds no word: a vocabulary file has one word in each line"):
         tab.categorical_column_with_vocabulary_file("c", path)
 
 

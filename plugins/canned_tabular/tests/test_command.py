@@ -131,10 +131,10 @@ COLUMNS = {
         (lambda text: text, ["--columns", "{tmp}/none.json"], 2, "none.json cannot be read"),
         (lambda text: text, ["--hidden-units", "a"], 2, "--hidden-units should be integers"),
         (lambda text: text, ["--epochs", "0"], 2, "--epochs should be positive"),
-        (lambda text: text, ["--patience", "-1"], 2, "--patience should not be negative"),
+        (lambda text: text, ["--patience", "-1"], 2, "--patience should be finite and not negative"),
         (lambda text: text, ["--learning-rate", "0"], 2, "--learning-rate should be positive"),
         (lambda text: text, ["--learning-rate", "inf"], 2, "--learning-rate should be positive and finite"),
-        (lambda text: text, ["--weight-decay", "nan"], 2, "--weight-decay should not be negative, and finite"),
+        (lambda text: text, ["--weight-decay", "nan"], 2, "--weight-decay should be finite and not negative"),
         (
             lambda text: text.replace("\nn7,", "\nn7,1,Oslo,,low\nn7,"),
             ["--weight-column", "hours"],
@@ -314,7 +314,7 @@ def test_explanations_of_several_processes_are_refused_before_the_training(peopl
     for name, value in told.items():
         monkeypatch.setenv(name, value)
     assert command(people, tmp_path, "--explain") == 2
-    assert "--explain computes in one process, and 2 train together here" in capsys.readouterr().err
+    assert "--explain computes in one process, but 2 processes train together here" in capsys.readouterr().err
     assert not (tmp_path / "model").exists()
 
 
@@ -390,7 +390,7 @@ def test_identifiers_are_no_features(name, numbers, kind):
     assert schema.columns[name].kind == kind
     lines = list(described(schema, {name: profile, "y": label}))
     assert (
-        lines[0] == f"left out: {name} (identifiers, names, and columns of one value or without two equal ones)"
+        lines[0] == f"left out: {name} (identifiers, names, and columns with one value or without repeated values)"
     ) == (kind == "skip")
     assert "classes: a " in lines[-1]
 
@@ -400,7 +400,7 @@ def test_identifiers_are_no_features(name, numbers, kind):
     [
         (["--model", "linear"], "holds a model of --model dnn_linear_combined, not linear"),
         pytest.param(["--hidden-units", "8,8"], "holds a model of --hidden-units 8, not 8,8", marks=pytest.mark.slow),
-        (["--columns", "{tmp}/edited.json"], "holds a model for which other columns were chosen: 'hours' differs"),
+        (["--columns", "{tmp}/edited.json"], "holds a model with other columns: 'hours' differs"),
     ],
 )
 def test_a_model_dir_of_another_model_is_refused(people, tmp_path, capsys, more, message):

@@ -76,10 +76,10 @@ def test_predict_reads_them_as_training_did(tmp_path, capsys):
 def test_a_column_of_almost_only_numbers_names_the_option(tmp_path, capsys):
     marked = written(tmp_path / "marked.csv", rows_with(["not known"]))
     assert train(marked, tmp_path / "model", *QUICK, "--no-export") == 0
-    assert "age, of which 100 of 120 values are numbers; the others: 'not known'. In a CSV file, if they mean no " in (
+    assert "age, of which 100 of 120 values are numbers; the others: 'not known'. If they mean no " in (
         told := capsys.readouterr().out
     )
-    assert "'--na-values=not known'. Else write numbers" in told
+    assert "'--na-values=not known'. Otherwise write numbers" in told
 
 
 def test_parquet_has_a_null_of_its_own(tmp_path, capsys):
@@ -155,7 +155,7 @@ def test_a_training_is_continued_with_the_texts_that_it_began_with(tmp_path, cap
     longer = [*QUICK[:2], "--epochs", "2", *QUICK[4:], "--no-export"]
     assert train(marked, tmp_path / "model", *QUICK, "--no-export", "--na-values=-999") == 0
     assert train(marked, tmp_path / "model", *longer) == 2
-    assert "model began with --na-values=-999: numbers would mean something else now" in capsys.readouterr().err
+    assert "model began with --na-values=-999. Other --na-values would change its numbers" in capsys.readouterr().err
     assert train(marked, tmp_path / "model", *longer, "--na-values=-999") == 0
     assert train(marked, tmp_path / "other", *QUICK, "--no-export") == 0
     assert train(marked, tmp_path / "other", *longer, "--na-values=-999") == 2

@@ -164,8 +164,11 @@ def test_a_class_that_training_never_saw(tmp_path):
 WRONG_NUMBERS = {
     "NaN": (np.array([0, 1, np.nan, 3]), r"holds nan in row 2.*: it is missing.*missing=: a number, 'mean'"),
     "infinity": (np.array([0, np.inf, 2, 3]), "holds inf in row 1.*: it is not finite"),
-    "text": (np.array(["a", "b", "c", "d"]), "holds 'a' in row 0.*: it is a text.*categorical_column_with_vocabulary"),
-    "a text among numbers": (np.array([1, 2, "c", 4], object), "holds 'c' in row 2.*: it is a text"),
+    "text": (
+        np.array(["a", "b", "c", "d"]),
+        "holds 'a' in row 0.*: it is a string.*categorical_column_with_vocabulary",
+    ),
+    "a text among numbers": (np.array([1, 2, "c", 4], object), "holds 'c' in row 2.*: it is a string"),
     "a date": (
         np.array(["2024-01-01"] * 4, "datetime64[D]"),
         "holds '2024-01-01' in row 0.*: it is a date.*Convert it",

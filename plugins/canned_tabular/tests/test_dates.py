@@ -53,7 +53,7 @@ def test_every_form_is_the_same_date(form):
 def test_a_column_that_takes_no_dates_names_the_option(value, batch, tmp_path):
     days = tab.categorical_column_with_hash_bucket("day", 10)
     estimator = tab.LinearClassifier([days], str(tmp_path))
-    told = "it is a date, and the column of words 'day' takes texts.*. Give the column dates=True, or write it as"
+    told = "it is a date, but the column of words 'day' takes strings.*. Give the column dates=True, or write it as"
     with pytest.raises(InputError, match=rf"^Feature 'day' holds '?.*1971.*: {told}"):
         estimator.train(lambda: [({"day": batch(value)}, np.array([0]))])
 
@@ -72,7 +72,9 @@ def test_an_array_of_moments():
 
 @pytest.mark.parametrize("text", OTHERS)
 def test_another_text_is_refused_by_row_and_value(text):
-    message = rf"Feature 'day' holds '{text}' in row 1: it is not a date as training read them. Write it as 2024-01-31"
+    message = (
+        rf"Feature 'day' holds '{text}' in row 1: it is not a date that the column can read. Write it as 2024-01-31"
+    )
     with pytest.raises(tab.FeatureColumnError, match=message):
         column().host_ids({"day": np.array(["1970-01-01", text], object)})
     features = {"day": np.array(["1970-01-01", text], object)}
@@ -93,8 +95,8 @@ def test_times_are_kept_apart():
     ("days", "options", "message"),
     [
         (["1970-01-01", "May"], {}, "'May' of vocabulary_list is not a date, column_name: day"),
-        (["1970-01-01", "1970-01-01T00:00Z"], {}, "'1970-01-01T00:00Z' of vocabulary_list is there in another form"),
-        ([1, 2], {}, "dates=True is for texts, and dtype is int64"),
+        (["1970-01-01", "1970-01-01T00:00Z"], {}, "'1970-01-01T00:00Z' of vocabulary_list is repeated in another form"),
+        ([1, 2], {}, "dates=True is for strings, but dtype is int64"),
     ],
 )
 def test_lists_that_hold_no_dates(days, options, message):
@@ -138,7 +140,10 @@ def test_every_door_reads_the_same_date(tmp_path, capsys):
     quick = ["--model", "linear", "--epochs", "5", "--patience", "0", "--no-plots", "--no-baselines"]
     assert main(["tabular", "train", "--csv", str(csv), "--label", "label", "--model-dir", str(model), *quick]) == 0
     said = capsys.readouterr().out
-    assert "read as words: other, with dates such as '01/01/1970'. Every file and request must write them so." in said
+    assert (
+        "read as words: other, with dates such as '01/01/1970'. Every file and request must write them this way."
+        in said
+    )
     assert "read as words: day" not in said
     found = {}
     for kind in ("csv", "parquet", "jsonl"):

@@ -230,7 +230,7 @@ def test_a_subclass_with_several_outputs_is_refused_when_it_is_made(compiled):
     model = Two()
     model({"x": X})
     model.compile(optimizer="adam", **compiled)
-    with pytest.raises(ArgumentError, match=r"several outputs, .* is not read; make it functional"):
+    with pytest.raises(ArgumentError, match=r"several outputs, .* is not supported; make it functional"):
         tab.model_to_estimator(model)
 
 

@@ -94,7 +94,7 @@ def test_columns_of_one_feature_agree():
         tab.LinearRegressor(
             [tab.numeric_column("age"), tab.bucketized_column(tab.numeric_column("age", missing=0.0), [1])]
         )
-    with pytest.raises(ArgumentError, match="Buckets are of numbers alone"):
+    with pytest.raises(ArgumentError, match="Buckets hold only numbers"):
         tab.bucketized_column(tab.numeric_column("age", missing="indicator"), [1.0])
 
 

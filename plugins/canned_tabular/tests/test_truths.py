@@ -71,7 +71,9 @@ def test_another_value_is_refused(given):
     with pytest.raises(tab.FeatureColumnError, match=r"it is not a truth value|must hold strings"):
         made.host_ids({"on": given})
     estimator = tab.LinearClassifier([made])
-    with pytest.raises(InputError, match=r"in row 1: it is not a truth value as training read them. Write it as true"):
+    with pytest.raises(
+        InputError, match=r"in row 1: it is not a truth value that the column can read. Write it as true"
+    ):
         estimator.train(ec.inputs.numpy_input_fn({"on": given}, np.array([0, 1]), batch_size=2, shuffle=False))
 
 

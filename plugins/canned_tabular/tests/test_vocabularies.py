@@ -25,7 +25,7 @@ def test_the_most_frequent_come_first_and_no_rarer_one_is_in(
     counts = Counter(word for batch in batches for word in batch if word)
     enough = {word for word, count in counts.items() if count >= min_count}
     if not enough:
-        with pytest.raises(ArgumentError, match=f"No value comes {min_count} times"):
+        with pytest.raises(ArgumentError, match=f"No value occurs {min_count} times"):
             tab.frequent_values(batches, max_size=max_size, min_count=min_count)
         return
     found = tab.frequent_values(batches, max_size=max_size, min_count=min_count)
@@ -46,9 +46,9 @@ def test_every_kind_of_value() -> None:
     [
         ([["a"]], {"max_size": 0}, "max_size should be positive"),
         ([["a"]], {"min_count": 0}, "min_count should be positive"),
-        ([np.array([0.5])], {}, "texts or integers, given: float64"),
+        ([np.array([0.5])], {}, "strings or integers, given: float64"),
         ([["a"], [1]], {}, "both numbers and texts"),
-        ([], {}, "No value comes 1 times or more, of 0 different ones"),
+        ([], {}, "No value occurs 1 times or more, among 0 different values"),
     ],
 )
 def test_what_is_refused(batches: Any, options: dict[str, int], words: str) -> None:

@@ -9,14 +9,14 @@ from estimator_core.plugins import Command, Component
 ESTIMATOR_PLUGIN_API = (1, 0)
 
 _MODELS = {
-    "linear_classifier": ("LinearClassifier", "Classes by a weighted sum of the features."),
-    "linear_regressor": ("LinearRegressor", "Numbers by a weighted sum of the features."),
+    "linear_classifier": ("LinearClassifier", "Classes from a weighted sum of the features."),
+    "linear_regressor": ("LinearRegressor", "Numbers from a weighted sum of the features."),
     "linear": ("LinearEstimator", "Any head on a weighted sum of the features."),
-    "dnn_classifier": ("DNNClassifier", "Classes by hidden layers."),
-    "dnn_regressor": ("DNNRegressor", "Numbers by hidden layers."),
+    "dnn_classifier": ("DNNClassifier", "Classes from hidden layers."),
+    "dnn_regressor": ("DNNRegressor", "Numbers from hidden layers."),
     "dnn": ("DNNEstimator", "Any head on hidden layers."),
-    "dnn_linear_combined_classifier": ("DNNLinearCombinedClassifier", "Classes by a wide and a deep part."),
-    "dnn_linear_combined_regressor": ("DNNLinearCombinedRegressor", "Numbers by a wide and a deep part."),
+    "dnn_linear_combined_classifier": ("DNNLinearCombinedClassifier", "Classes from a wide and a deep part."),
+    "dnn_linear_combined_regressor": ("DNNLinearCombinedRegressor", "Numbers from a wide and a deep part."),
     "dnn_linear_combined": ("DNNLinearCombinedEstimator", "Any head on a wide and a deep part."),
     "baseline_classifier": ("BaselineClassifier", "How often each class occurs."),
     "baseline_regressor": ("BaselineRegressor", "The mean of the labels."),
@@ -26,7 +26,7 @@ _MODELS = {
     "kmeans": ("KMeans", "Clusters of points."),
     "dcn": ("DCNEstimator", "Any head on a deep and cross network."),
     "dlrm": ("DLRMEstimator", "Any head on products of embeddings."),
-    "two_tower": ("TwoTowerEstimator", "Retrieval by two towers."),
+    "two_tower": ("TwoTowerEstimator", "Retrieval with two towers."),
 }
 _TRANSFORMS = {
     "tabular_features": ("FeatureIds", "Ids of feature columns from strings and numbers."),

@@ -39,17 +39,19 @@ def frequent_values(
     for batch in batches:
         counts.update(_values(batch))
     if len({type(value) for value in counts}) > 1:
-        raise ArgumentError("The feature holds both numbers and texts: its vocabulary must be of one kind.")
+        raise ArgumentError(
+            "The feature holds both numbers and strings: all values of a vocabulary must have one type."
+        )
     often = sorted((-count, value) for value, count in counts.items() if count >= min_count)
     if not often:
-        raise ArgumentError(f"No value comes {min_count} times or more, of {len(counts)} different ones.")
+        raise ArgumentError(f"No value occurs {min_count} times or more, among {len(counts)} different values.")
     return tuple(value for _, value in often[:max_size])
 
 
 def _values(batch: Any) -> list[Any]:
     array = np.asarray(batch)
     if array.size and array.dtype.kind == "f":
-        raise ArgumentError(f"A vocabulary is of texts or integers, given: {array.dtype}.")
+        raise ArgumentError(f"A vocabulary holds strings or integers, given: {array.dtype}.")
     if array.dtype.kind in "iu":
         return array[array != -1].tolist()
     texts = (value.decode() if isinstance(value, bytes) else value for value in array.ravel().tolist())

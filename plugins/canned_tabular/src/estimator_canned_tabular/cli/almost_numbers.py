@@ -26,7 +26,7 @@ def almost_numbers(schema: Schema, profiles: Mapping[str, ColumnProfile]) -> Ite
         >>> schema = Schema(label="y", columns={"x": ColumnSchema(kind="vocabulary")})
         >>> (line,) = almost_numbers(schema, {"x": profile})
         >>> line.partition(". ")[2]
-        'In a CSV file, if they mean no value: --na-values=n/a. Else write numbers'
+        'If they mean no value in a CSV file, give --na-values=n/a. Otherwise write numbers'
     """
     for name, column in schema.columns.items():
         words = profiles[name].words if column.kind != "numeric" and name in profiles else {}
@@ -48,7 +48,7 @@ def _cure(others: list[str]) -> str:
     if len(others) > _SHOWN or any("," in text for text in others):
         return "Leave those empty, or write numbers"
     told = shlex.join(CsvForm(na_values=tuple(others)).told)
-    return f"In a CSV file, if they mean no value: {told}. Else write numbers"
+    return f"If they mean no value in a CSV file, give {told}. Otherwise write numbers"
 
 
 def _all_numbers(profile: ColumnProfile) -> bool:

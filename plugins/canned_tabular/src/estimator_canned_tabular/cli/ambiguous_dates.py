@@ -28,13 +28,13 @@ def other_dates(schema: Schema, profiles: Mapping[str, ColumnProfile]) -> Iterat
         >>> from estimator_canned_tabular.cli.schema import ColumnSchema
         >>> schema = Schema(label="y", columns={"day": ColumnSchema(kind="vocabulary")})
         >>> list(other_dates(schema, {"day": profile}))  # doctest: +ELLIPSIS
-        ["read as words: day, with dates such as '31/01/2024'. Every file and request must write them so. ..."]
+        ["read as words: day, with dates such as '31/01/2024'. Every file and request must write them this way. ..."]
     """
     for name, column in schema.columns.items():
         words = profiles[name].words if column.kind in ("vocabulary", "hash") and name in profiles else {}
         others = [word for word in words if _DATE.fullmatch(word.strip())]
         if not column.dates and others and sum(words[word] for word in others) > sum(words.values()) / 2:
             yield (
-                f"read as words: {name}, with dates such as {others[0]!r}. Every file and request must write them so. "
-                "Dates as 2024-01-31, without other words, are read in every form of ISO 8601"
+                f"read as words: {name}, with dates such as {others[0]!r}. Every file and request must write them "
+                "this way. A column with only dates such as 2024-01-31 may use every form of ISO 8601"
             )

@@ -33,7 +33,7 @@ class CsvForm:
         form = cls(na_values=tuple(filter(None, args.na_values.split(","))), field_delim=args.field_delim)
         if form != cls() and all(is_parquet(path) for path in (args.csv, args.eval_csv) if path is not None):
             named = "--na-values" if form.na_values else "--field-delim"
-            raise ArgumentError(f"{named} is for CSV, and {args.csv} is a Parquet file, which has null for no value.")
+            raise ArgumentError(f"{named} is for CSV, but {args.csv} is a Parquet file, where null means no value.")
         return form
 
     def options(self, path: Path) -> dict[str, Any]:

@@ -20,17 +20,20 @@ def described(schema: Schema, profiles: Mapping[str, ColumnProfile]) -> Iterator
 
     Example:
         >>> profile = ColumnProfile()
-        >>> profile.add([b"no"] * 19 + [b"yes"])
-        >>> list(described(Schema(label="bought", classes=("no", "yes")), {"bought": profile}))
-        ['classes: no 19 (95.0%), yes 1 (5.0%)', "rare: yes; always 'no' would be right in 95.0% of the rows"]
+        >>> profile.add([b"n"] * 19 + [b"y"])
+        >>> list(described(Schema(label="bought", classes=("n", "y")), {"bought": profile}))
+        ['classes: n 19 (95.0%), y 1 (5.0%)', "rare: y; always predicting 'n' would be right in 95.0% of the rows"]
     """
     unread = {name: profiles[name].unread for name in schema.columns if name in profiles and profiles[name].unread}
     for name, content in unread.items():
-        yield f"left out: {name} holds {content}. Write a number or a word of each row into a column of its own"
+        yield f"left out: {name} holds {content}. Write one number or word per row into a separate column"
     left_out = [name for name, column in schema.columns.items() if column.kind == "skip" and name not in unread]
     skipped = [name if name.strip() else repr(name) for name in left_out]
     if skipped:
-        yield f"left out: {', '.join(skipped)} (identifiers, names, and columns of one value or without two equal ones)"
+        yield (
+            f"left out: {', '.join(skipped)} (identifiers, names, and columns with one value or without repeated "
+            "values)"
+        )
     yield from almost_numbers(schema, profiles)
     yield from other_dates(schema, profiles)
     yield from coarse_numbers(schema, profiles)
@@ -47,4 +50,7 @@ def described(schema: Schema, profiles: Mapping[str, ColumnProfile]) -> Iterator
     rare = [name for name in often if counts[name] < _RARE * rows]
     if rare:
         share = counts[often[0]] / rows
-        yield f"rare: {', '.join(rare[:_SHOWN])}; always {often[0]!r} would be right in {share:.1%} of the rows"
+        yield (
+            f"rare: {', '.join(rare[:_SHOWN])}; always predicting {often[0]!r} would be right in {share:.1%} of the "
+            "rows"
+        )

@@ -27,8 +27,8 @@ def check_possible() -> None:
     group = RunConfig().process_group
     if group is not None and group.count > 1:
         raise ArgumentError(
-            f"--explain computes in one process, and {group.count} train together here. Leave --explain out, or train "
-            "in one process."
+            f"--explain computes in one process, but {group.count} processes train together here. Leave --explain "
+            "out, or train in one process."
         )
 
 

@@ -81,7 +81,7 @@ class Job:
         inferred = args.columns is None and not path.is_file()
         schema = _inferred(args) if inferred else Schema.read(path)
         if schema.label != args.label:
-            raise ArgumentError(f"{path} is of the label {schema.label!r}, not {args.label!r}.")
+            raise ArgumentError(f"{path} is for the label {schema.label!r}, not {args.label!r}.")
         parts = Parts(args=args, schema=schema, batch_size=_COUNTED, validated=asked.patience > 0)
         contract: Any = model_fn_of(args.model, schema, asked, args.weight_column, plots=False)
         parts, tallies = _tallied(parts, contract.data_contract)

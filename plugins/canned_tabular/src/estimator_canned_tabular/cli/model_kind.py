@@ -59,7 +59,7 @@ def _same_values(path: Path, form: CsvForm) -> None:
     if held is not None and set(held) != set(form.na_values):  # an older model_dir does not record it
         begun = shlex.join(CsvForm(na_values=tuple(held)).told) or "no --na-values"
         raise ArgumentError(
-            f"{path.parent} began with {begun}: numbers would mean something else now. Give the same, or another "
+            f"{path.parent} began with {begun}. Other --na-values would change its numbers. Give the same, or another "
             "--model-dir."
         )
 
@@ -70,8 +70,8 @@ def _other_rows(path: Path, source: Path, rows: int) -> str:
     if begun.get("rows", rows) == rows:
         return ""
     return (
-        f"other rows: {path.parent} began with {begun['rows']} training rows of {begun['source']}, and {source} has "
-        f"{rows}. The test may hold rows that were trained on, and the last line repeats a training from the start"
+        f"other rows: {path.parent} began with {begun['rows']} training rows of {begun['source']}, but {source} has "
+        f"{rows}. The test may hold rows that were trained on, and the last line repeats the training from the start"
     )
 
 
@@ -88,6 +88,6 @@ def _compare(path: Path, model: str, units: str, schema: Schema) -> None:
     names += [] if held.classes == schema.classes else [schema.label]
     if names:
         raise ArgumentError(
-            f"{path.parent} holds a model for which other columns were chosen: {', '.join(map(repr, names))} differs. "
+            f"{path.parent} holds a model with other columns: {', '.join(map(repr, names))} differs. "
             "Give another --model-dir, or the columns of the model."
         )

@@ -71,7 +71,7 @@ class Recipe:
         for name in ("patience", "weight_decay"):
             if not 0 <= getattr(made, name) < math.inf:
                 raise ArgumentError(
-                    f"--{name.replace('_', '-')} should not be negative, and finite, given: {getattr(made, name)}."
+                    f"--{name.replace('_', '-')} should be finite and not negative, given: {getattr(made, name)}."
                 )
         if not 0 < made.learning_rate < math.inf:
             raise ArgumentError(f"--learning-rate should be positive and finite, given: {made.learning_rate}.")
@@ -112,4 +112,4 @@ def _units(text: str | None, rows: int) -> tuple[int, ...]:
     try:
         return tuple(int(size) for size in text.split(",") if size)
     except ValueError as error:
-        raise ArgumentError(f"--hidden-units should be integers with commas between: {error}.") from error
+        raise ArgumentError(f"--hidden-units should be integers separated by commas: {error}.") from error

@@ -100,7 +100,7 @@ class Schema:
             if name != label and name not in ignored
         }
         if not columns:
-            raise ArgumentError(f"There is no column but the label {label!r}.")
+            raise ArgumentError(f"There is no column other than the label {label!r}.")
         for number, name in enumerate(profiles, 1):
             if not name.strip() and name in columns and columns[name].kind != "skip":
                 raise ArgumentError(f"Column {number} has no name: give it one in the first line.")
@@ -155,7 +155,7 @@ def _column(path: Path, name: str, given: Mapping[str, Any]) -> ColumnSchema:
     unknown = set(given) - {one.name for one in fields(ColumnSchema)}
     if unknown or given.get("kind") not in KINDS:
         raise ArgumentError(
-            f"{path}, column {name!r}: kind must be one of {', '.join(KINDS)}, and there is no {sorted(unknown)}. "
+            f"{path}, column {name!r}: kind must be one of {', '.join(KINDS)}; unknown keys: {sorted(unknown)}. "
             f"Given: {dict(given)}."
         )
     plain: dict[str, Any] = {**given, "words": tuple(given.get("words", ()))}

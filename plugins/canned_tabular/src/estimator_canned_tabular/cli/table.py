@@ -38,7 +38,10 @@ def opener_of(path: Path, form: CsvForm = _USUAL) -> functools.partial[FileInput
     """
     suffix = path.suffix.lower()
     if suffix in _NOT_READ:
-        raise ArgumentError(f"{path}: rows are read from CSV and Parquet files. Write them so: DataFrame.to_parquet.")
+        raise ArgumentError(
+            f"{path}: rows are read from CSV and Parquet files. Convert the file, for example with "
+            "DataFrame.to_parquet."
+        )
     return functools.partial(parquet_input_fn if is_parquet(path) else csv_input_fn, **form.options(path))
 
 
@@ -112,8 +115,8 @@ def typed_input(
     for name, content in nested_columns(path).items():
         if name in (*used, *weights, schema.label):
             raise ArgumentError(
-                f"{path}: the column {name!r} holds {content}. Write a number or a word of each row into a column "
-                "of its own, or leave this one out: kind skip in columns.json."
+                f"{path}: the column {name!r} holds {content}. Write one number or word per row into a separate "
+                "column, or leave this one out: kind skip in columns.json."
             )
     kinds = {name: _TYPES.get(column.kind, "string") for name, column in used.items()}
     label = {schema.label: "bool" if schema.has_truths else "string" if schema.classes else "float32"}

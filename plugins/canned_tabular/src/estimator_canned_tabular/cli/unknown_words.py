@@ -62,7 +62,7 @@ class UnknownWords:
                 continue
             strange = sorted(word.decode(errors="backslashreplace") for word in found)
             said = (
-                f"no word of {name} in the {where} comes in its vocabulary: {_listed(strange)}, and not "
+                f"no word of {name} in the {where} is in its vocabulary: found {_listed(strange)}, expected "
                 f"{_listed(self._words[name])}"
             )
             folded = {_folded(word) for word in self._words[name]}

@@ -83,7 +83,7 @@ def check_dates(dtype: str, key: str) -> None:
         ArgumentError: it is not text.
     """
     if dtype != STRING:
-        raise ArgumentError(f"dates=True is for texts, and dtype is {dtype}. column_name: {key}")
+        raise ArgumentError(f"dates=True is for strings, but dtype is {dtype}. column_name: {key}")
 
 
 def check_oov(num_oov_buckets: int, default_value: int | None, key: str) -> int:
@@ -115,8 +115,8 @@ def listed(columns: Any, what: str) -> tuple[Any, ...]:
     for column in given:
         if isinstance(column, (str, bytes)):
             raise ArgumentError(
-                f"Items of {what} must be feature columns. Given: {column!r}. For a feature of numbers write "
-                f"numeric_column({column!r}), for one of texts categorical_column_with_vocabulary_list({column!r}, "
+                f"Items of {what} must be feature columns. Given: {column!r}. For a feature of numbers, write "
+                f"numeric_column({column!r}); for strings, categorical_column_with_vocabulary_list({column!r}, "
                 "[...])."
             )
         if not isinstance(column, FeatureColumn):
@@ -135,8 +135,8 @@ def check_no_missing_bucket(column: Any, where: str) -> None:
     """
     if getattr(column, "missing_bucket", False):
         raise ArgumentError(
-            f"{where} leaves missing values out. Give it a column without missing_bucket=True, and put {column.name!r} "
-            "with it beside."
+            f"{where} ignores missing values. Give it a column without missing_bucket=True, and use {column.name!r} as "
+            "a separate feature column."
         )
 
 
@@ -152,8 +152,8 @@ def check_on_host(column: Any, where: str) -> None:
         return
     if source.normalizer_fn is not None:
         raise ArgumentError(
-            f"{where} reads {column.name!r} on the host, where its normalizer_fn does not run: give boundaries of the "
-            "numbers as they are."
+            f"{where} reads {column.name!r} on the host, where its normalizer_fn does not run: leave it out, and give "
+            "boundaries of the original numbers."
         )
     if isinstance(source.missing, str):
         raise ArgumentError(

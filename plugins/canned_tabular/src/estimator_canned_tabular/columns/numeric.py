@@ -165,7 +165,7 @@ class BucketizedColumn:
         elif (gone := np.isnan(numbers).any(axis=1)).any():
             raise FeatureColumnError(
                 f"Feature {self.key!r} holds nan in row {int(np.argmax(gone))}: it is missing, and {self.name!r} is "
-                f"crossed or weighted. Give numeric_column({self.key!r}) of these buckets a number as missing."
+                f"crossed or weighted. Give the numeric_column({self.key!r}) of these buckets a number as missing."
             )
         buckets = np.searchsorted(np.asarray(self.boundaries, np.float32), numbers, side="right")
         offsets = np.arange(self.source_column.places) * (len(self.boundaries) + 1)
@@ -195,8 +195,8 @@ def bucketized_column(source_column: NumericColumn, boundaries: Sequence[float])
         raise ArgumentError(f"source_column must be one-dimensional column. Given: {source_column}")
     if source_column.missing == "indicator":
         raise ArgumentError(
-            f"Buckets are of numbers alone: give numeric_column({source_column.key!r}) missing='mean', 'median' or a "
-            "number, and put the column itself beside its buckets to tell which were missing."
+            f"Buckets hold only numbers: give numeric_column({source_column.key!r}) missing='mean', 'median' or a "
+            "number. To tell the model which numbers were missing, add a feature of your own."
         )
     numbers = tuple(float(boundary) for boundary in boundaries)
     if not numbers:

@@ -143,7 +143,7 @@ def categorical_column_with_vocabulary_list(
         raise ArgumentError(f"Duplicate keys in vocabulary_list {list(words)}, column_name: {key}")
     are_text = all(isinstance(word, str) for word in words)
     if not are_text and not all(isinstance(word, int) for word in words):
-        raise ArgumentError(f"vocabulary_list must hold strings or integers alone, column_name: {key}")
+        raise ArgumentError(f"vocabulary_list must hold only strings or only integers, column_name: {key}")
     name = string_or_integer((STRING if are_text else INT64) if dtype is None else dtype, key)
     if (name == STRING) != are_text:
         raise ArgumentError(f"dtype {name} and vocabulary dtype do not match, column_name: {key}")
@@ -228,7 +228,7 @@ def _check_dates(words: tuple[Any, ...], key: str) -> None:
         raise ArgumentError(f"{word!r} of vocabulary_list is not a date, column_name: {key}. {CURE}")
     if len(set(found)) != len(found):
         word = next(word for place, word in enumerate(words) if found[place] in found[:place])
-        raise ArgumentError(f"{word!r} of vocabulary_list is there in another form, column_name: {key}.")
+        raise ArgumentError(f"{word!r} of vocabulary_list is repeated in another form, column_name: {key}.")
 
 
 @functools.lru_cache(maxsize=64)
@@ -251,7 +251,7 @@ def _table_of_file_as_of(path: Path, size: int | None, dtype: str, changed: int)
     content = path.read_bytes().removeprefix(codecs.BOM_UTF8).removesuffix(b"\n")
     lines = [line.rstrip(b"\r") for line in content.split(b"\n")]
     if not any(lines):
-        raise ArgumentError(f"{path} holds no word: a vocabulary file has one in each line.")
+        raise ArgumentError(f"{path} holds no word: a vocabulary file has one word in each line.")
     if size is not None:
         if len(lines) < size:
             raise ArgumentError(f"{path} has {len(lines)} lines, fewer than vocabulary_size={size}.")
@@ -266,7 +266,7 @@ def _table_of_file_as_of(path: Path, size: int | None, dtype: str, changed: int)
     table = {word: place for place, word in enumerate(words)}
     if len(table) != len(words):
         twice = next(word for place, word in enumerate(words) if table[word] != place)
-        raise ArgumentError(f"{path}: {twice!r} stands in two lines; each must be another value.")
+        raise ArgumentError(f"{path}: {twice!r} is in two lines; each line must hold a different value.")
     return table
 
 

@@ -161,7 +161,7 @@ def _values(records: list[Any], name: str, dtype: str, width: int) -> np.ndarray
             continue
         if found.WhichOneof("kind") != kind:
             raise FeatureColumnError(
-                f"Record {row}: feature {name!r} is a {found.WhichOneof('kind')}, and must be a {kind}."
+                f"Record {row}: feature {name!r} is a {found.WhichOneof('kind')}, but must be a {kind}."
             )
         values = getattr(found, kind).value
         if len(values) > width:

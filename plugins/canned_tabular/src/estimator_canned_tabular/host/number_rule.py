@@ -73,7 +73,7 @@ class NumberRule:
         for place in found.T:
             known = place[np.isfinite(place)].astype(np.float64)
             if not known.size:
-                raise InputError(f"has no number in {len(place)} examples: it has no {self.missing}. Leave it out.")
+                raise InputError(f"has no number in {len(place)} examples, so it has no {self.missing}. Leave it out.")
             filled.append(float(np.float32(of(known))))
         return filled
 
@@ -109,7 +109,7 @@ class NumberRule:
         return Fault(
             row=row,
             value=rows[row].tolist(),
-            problem=f"has {rows.shape[1]} numbers, and {self._column} takes {self.width}",
+            problem=f"has {rows.shape[1]} numbers, but {self._column} takes {self.width}",
             cure="Give the column the shape of a row, or bring all rows to its shape.",
         )
 
@@ -132,16 +132,18 @@ class NumberRule:
             cure = (
                 f"Convert it, or describe the feature by categorical_column_with_vocabulary_list({self.key!r}, [...])."
             )
-            return Fault(row=row, value=shown(value), problem=f"is a text, and {self._column} takes numbers", cure=cure)
+            return Fault(
+                row=row, value=shown(value), problem=f"is a string, but {self._column} takes numbers", cure=cure
+            )
         if isinstance(value, (list, tuple, np.ndarray)):
             cure = "Bring all rows to one length and give the column its shape, or use sequence_numeric_column."
-            return Fault(row=row, value=value, problem=f"is a list, and {self._column} takes numbers", cure=cure)
+            return Fault(row=row, value=value, problem=f"is a list, but {self._column} takes numbers", cure=cure)
         kind = type(value).__name__
         cure = "Convert it to a number, such as days: (x - x.min()) / numpy.timedelta64(1, 'D')."
         return Fault(
             row=row,
             value=str(value) if kind in _TIMES else value,
-            problem=f"is {_TIMES.get(kind, f'a {kind}')}, and {self._column} takes numbers",
+            problem=f"is {_TIMES.get(kind, f'a {kind}')}, but {self._column} takes numbers",
             cure=cure if kind in _TIMES else "Convert it.",
         )
 

@@ -94,7 +94,7 @@ class Operations:
         text = found.dtype == STRING
         if not text and np.dtype(found.dtype).kind not in "iub":
             raise ExportError(
-                f"Feature {key!r} of column {column!r} must hold strings or integers, and is {found.dtype} in the "
+                f"Feature {key!r} of column {column!r} must hold strings or integers, but is {found.dtype} in the "
                 "receiver."
             )
         if not text:
@@ -110,7 +110,7 @@ class Operations:
         """
         found = self.places(key, column)
         if found.dtype == STRING:
-            raise ExportError(f"Feature {key!r} of column {column!r} must hold numbers, and is text in the receiver.")
+            raise ExportError(f"Feature {key!r} of column {column!r} must hold numbers, but is text in the receiver.")
         numbers = self.add(lambda name: Cast(input=found.name, output=name, dtype="float32"))
         return self.fitted(Value(numbers, found.width, "float32"), width, fill)
 
@@ -142,7 +142,7 @@ def ids_of(column: Any, operations: Operations) -> Ids:
 def _(column: IdentityCategoricalColumn, operations: Operations) -> Ids:
     rows = operations.rows(column.key, column.name, column.max_values)
     if rows.dtype == STRING:
-        raise ExportError(f"Feature {column.key!r} of column {column.name!r} must hold integers, and is text.")
+        raise ExportError(f"Feature {column.key!r} of column {column.name!r} must hold integers, but is text.")
     otherwise = -1 if column.default_value is None else column.default_value
     ids = operations.add(
         lambda name: Within(input=rows.name, output=name, count=column.num_buckets, otherwise=otherwise)
@@ -154,7 +154,7 @@ def _(column: IdentityCategoricalColumn, operations: Operations) -> Ids:
 def _(column: HashedCategoricalColumn, operations: Operations) -> Ids:
     if column.dates:
         raise ExportError(
-            f"The dates of {column.name!r} are brought to one form before they are hashed, and this format has no "
+            f"The dates of {column.name!r} are converted to one form before they are hashed, but this format has no "
             "operation for that. Export as stablehlo."
         )
     rows = operations.rows(column.key, column.name, column.max_values)
@@ -168,7 +168,7 @@ def _(column: VocabularyListCategoricalColumn | VocabularyFileCategoricalColumn,
     rows = operations.rows(column.key, column.name, column.max_values)
     if (rows.dtype == STRING) != (column.dtype == STRING):
         raise ExportError(
-            f"Feature {column.key!r} of column {column.name!r} must be {column.dtype}, and is {rows.dtype} in the "
+            f"Feature {column.key!r} of column {column.name!r} must be {column.dtype}, but is {rows.dtype} in the "
             "receiver."
         )
     ids = operations.add(
@@ -187,7 +187,7 @@ def _(column: VocabularyListCategoricalColumn | VocabularyFileCategoricalColumn,
 def _(column: BucketizedColumn, operations: Operations) -> Ids:
     if column.source_column.missing is not None:
         raise ExportError(
-            f"Missing numbers of {column.name!r} are replaced before they are crossed or weighted, and this format has "
+            f"Missing numbers of {column.name!r} are replaced before they are crossed or weighted, but this format has "
             "no operation for that. Export as stablehlo."
         )
     rows = operations.numbers(column.key, column.name, column.source_column.places)
@@ -259,7 +259,7 @@ def _sequence_of_numbers(
 ) -> dict[str, tuple[str, Feature]]:
     if column.fill is not None:
         raise ExportError(
-            f"The sequences of {column.name!r} end where fill= begins, and this format has no operation for that. "
+            f"The sequences of {column.name!r} end where fill= begins, but this format has no operation for that. "
             "Export as stablehlo."
         )
     found = operations.places(column.key, column.name).width // column.width

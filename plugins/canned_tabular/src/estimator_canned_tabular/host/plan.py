@@ -80,7 +80,7 @@ class FeaturePlan:
             if known != rule and (_part(column) not in self.outputs or known.width != rule.width):
                 raise ArgumentError(
                     f"Columns of the feature {source.key!r} differ in missing or shape: {known.missing!r} and "
-                    f"{rule.missing!r}, {known.width} and {rule.width} numbers. Give them the same."
+                    f"{rule.missing!r}, {known.width} and {rule.width} numbers. Give them the same ones."
                 )
         return rules
 

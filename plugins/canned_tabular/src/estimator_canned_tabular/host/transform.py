@@ -120,6 +120,6 @@ def _check_lengths(lengths: Mapping[str, np.ndarray]) -> None:
         if rows.size:
             row = int(rows[0])
             raise FeatureColumnError(
-                f"Sequences must be as long as each other: in row {row} of the batch {first[0]!r} has "
+                f"All sequences of an example must have the same length: in row {row} of the batch {first[0]!r} has "
                 f"{int(first[1][row])} steps and {name!r} {int(found[row])}."
             )

@@ -184,7 +184,7 @@ def fingerprints_of(rows: Rows) -> np.ndarray:
 def _spelled(rows: Rows, key: str, spelling: Spelling) -> Rows:
     if not rows.are_text:
         raise FeatureColumnError(
-            f"Feature {key!r} holds {rows.values.dtype}: its column takes {spelling.kind}s. {spelling.cure}"
+            f"Feature {key!r} holds {rows.values.dtype}, but its column takes {spelling.kind}s. {spelling.cure}"
         )
     texts: list[bytes] = rows.values.reshape(-1).tolist()
     found = [spelling.canonical(text) if text else text for text in texts]
@@ -193,7 +193,7 @@ def _spelled(rows: Rows, key: str, spelling: Spelling) -> Rows:
         row = place // rows.values.shape[1]
         raise FeatureColumnError(
             f"Feature {key!r} holds {texts[place].decode(errors='replace')!r} in row {row}: it is not a "
-            f"{spelling.kind} as training read them. {spelling.cure}"
+            f"{spelling.kind} that the column can read. {spelling.cure}"
         )
     values = np.empty(len(found), object)
     values[:] = found

@@ -78,7 +78,7 @@ class WordRule:
                 continue  # the column checks the values of a list
             if not isinstance(value, (str, bytes)) or (value and spelling.canonical(value) is None):
                 row = place * len(array) // array.size
-                problem = f"is not a {spelling.kind} as training read them"
+                problem = f"is not a {spelling.kind} that the column can read"
                 return Fault(row=row, value=shown(value), problem=problem, cure=spelling.cure)
         return None
 
@@ -102,13 +102,15 @@ class WordRule:
     def _refused(self, row: int, value: Any) -> Fault:
         told = shown(value)
         is_date = isinstance(value, (np.datetime64, datetime.date))
-        kind = "date" if is_date else "text" if isinstance(told, str) else type(told).__name__
-        wanted = " or ".join(name for name, taken in (("texts", self.texts), ("integers", self.integers)) if taken)
+        kind = "date" if is_date else "string" if isinstance(told, str) else type(told).__name__
+        wanted = " or ".join(name for name, taken in (("strings", self.texts), ("integers", self.integers)) if taken)
         cure = (
-            f"Write it as a text, {str(told)!r}." if self.texts else "Convert it to an integer: -1 stands for no value."
+            f"Write it as a string, {str(told)!r}."
+            if self.texts
+            else "Convert it to an integer: -1 stands for no value."
         )
         if is_date and self.texts:
-            cure = f"Give the column dates=True, or write it as a text, {str(told)!r}."
+            cure = f"Give the column dates=True, or write it as a string, {str(told)!r}."
         article = "an" if kind[0] in "aeiou" else "a"
-        problem = f"is {article} {kind}, and the column of words {self.key!r} takes {wanted}"
+        problem = f"is {article} {kind}, but the column of words {self.key!r} takes {wanted}"
         return Fault(row=row, value=told, problem=problem, cure=cure)

@@ -15,7 +15,9 @@ from estimator_core.errors import ArgumentError
 #: The name of the output of a subclass of keras.Model, which has no name for it.
 UNNAMED = "output_1"
 #: The message about a subclass with other outputs.
-ONE_OUTPUT = "A subclass of keras.Model with several outputs, or with a name for one, is not read; make it functional"
+ONE_OUTPUT = (
+    "A subclass of keras.Model with several outputs, or with a name for one, is not supported; make it functional"
+)
 
 #: A function of labels, predictions, and weights or None.
 Loss = Callable[[Any, Any, Any], Any]

@@ -82,7 +82,7 @@ def model_to_estimator(
     if weight_column is not None and (not isinstance(weight_column, str) or weight_column in inputs):
         raise ArgumentError(
             f"weight_column should be the name of one feature that is not an input of the model ({', '.join(inputs)}): "
-            f"a number for each example, of all outputs alike. Given: {weight_column!r}."
+            f"one number for each example, for all outputs. Given: {weight_column!r}."
         )
 
     def model_fn(features: Any, labels: Any, mode: str) -> ec.EstimatorSpec:
@@ -128,7 +128,7 @@ def _apart(features: Any, weight_column: str | None, *, needed: bool) -> tuple[A
     if weights.ndim != 1:
         raise ModelFnError(
             f"The weight_column {weight_column!r} must have one number for each example, given: an array of shape "
-            f"{weights.shape}. Weights of single steps or pixels belong into a loss of your own."
+            f"{weights.shape}. Apply weights of single steps or pixels in your own loss function."
         )
     return {name: array for name, array in features.items() if name != weight_column}, weights
 
@@ -140,7 +140,7 @@ def _given(features: Any, inputs: list[str]) -> Any:
         return next(iter(features.values()))
     missing = [name for name in inputs if name not in features]
     if missing:
-        raise ModelFnError(f"The keras model has the inputs {inputs}; the features are {sorted(features)}.")
+        raise ModelFnError(f"The keras model has the inputs {inputs}, but the features are {sorted(features)}.")
     return features[inputs[0]] if len(inputs) == 1 else {name: features[name] for name in inputs}
 
 

@@ -37,8 +37,8 @@ def ids_of(column: Any, features: Features, plan: FeaturePlan) -> DeviceIds:
     output = plan.outputs[column]
     if f"{output}.ids" not in features:
         raise ArgumentError(
-            f"Column {column.name!r} has no ids among the features {sorted(features)}: they come out of the host "
-            "transform of its estimator."
+            f"Column {column.name!r} has no ids among the features {sorted(features)}. The host transform "
+            "of its estimator makes them."
         )
     ids = features[f"{output}.ids"]
     if getattr(column, "missing_bucket", False):
@@ -68,7 +68,7 @@ def numbers_of(column: NumericColumn, features: Features) -> jax.Array:
     given = jnp.asarray(features[column.key])
     if given.size != given.shape[0] * column.places:
         raise ArgumentError(
-            f"The feature {column.key!r} has shape {given.shape}; its column has shape {column.shape} an example."
+            f"The feature {column.key!r} has shape {given.shape}, but its column has shape {column.shape} per example."
         )
     numbers = given.reshape(given.shape[0], *column.shape).astype(jnp.float32)
     gone = jnp.isnan(numbers)

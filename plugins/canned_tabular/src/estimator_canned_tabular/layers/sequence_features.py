@@ -42,7 +42,9 @@ def sequence_features(
     assert lengths is not None
     found = {column.name: part.shape[1] for column, part in zip(by_name(columns), parts, strict=True)}
     if len(set(found.values())) > 1:
-        raise ArgumentError(f"Sequences must have the same number of steps, given {found}: set max_values alike.")
+        raise ArgumentError(
+            f"Sequences must have the same number of steps, given {found}: give all columns the same max_values."
+        )
     return jnp.concatenate(parts, axis=-1), lengths
 
 

@@ -32,7 +32,7 @@ class StopWhenSettled(ec.Hook):
         loss = float(out["loss"])
         previous, self._previous = self._previous, loss
         if previous is not None and abs(loss - previous) / (1.0 + abs(previous)) < self._tolerance:
-            run.request_stop(f"the loss changed by less than {self._tolerance} of itself")
+            run.request_stop(f"the loss changed by less than {self._tolerance} of its value")
 
     def state(self) -> Any:
         """Returns the last loss, for a run that is resumed."""

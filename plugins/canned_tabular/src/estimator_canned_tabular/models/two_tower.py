@@ -52,8 +52,8 @@ def two_tower_model_fn(
         raise ArgumentError(f"dimension must be at least 1, given: {dimension}.")
     if head.logits_dimension not in (1, 2 * dimension):
         raise ArgumentError(
-            f"head expects {head.logits_dimension} logits. Two towers of dimension {dimension} give one score, or the "
-            f"vectors of both: RetrievalHead({dimension})."
+            f"head expects {head.logits_dimension} logits. Two towers of dimension {dimension} return one score, or "
+            f"the vectors of both: RetrievalHead({dimension})."
         )
     options = DeepOptions.of(hidden_units, activation_fn, dropout, False)
     chosen = choose_optimizer(optimizer, None, row_sparse)
