@@ -163,7 +163,7 @@ def test_other_files_are_evaluated_and_predicted_with_the_classes_of_the_run(fil
     (later / "dev.tsv").write_text("".join(f"{label}\t{text}\n" for label, text in expected))
     (later / "test.tsv").write_text("".join(f"{text}\n" for _, text in expected))
     assert command(later, tmp_path / "new", *fixed) == 2
-    assert "Labels should be two or more" in capsys.readouterr().err
+    assert "There should be two or more different labels" in capsys.readouterr().err
     assert command(later, tmp_path / "model", *fixed) == 0
     assert "trained:" not in capsys.readouterr().out
     assert (tmp_path / "model" / "test_results.tsv").read_text().startswith("prediction\tcold\twarm\n")
@@ -191,5 +191,5 @@ def test_a_model_dir_of_another_run_is_refused(files, pretrained, tmp_path, caps
     (files / "dev.tsv").unlink()
     capsys.readouterr()
     assert command(files, tmp_path / "model", *arguments) == 2
-    assert "holds a run with other id" not in (error := capsys.readouterr().err)
-    assert "holds a run with other labels" in error
+    assert "holds a run with different id" not in (error := capsys.readouterr().err)
+    assert "holds a run with different labels" in error

@@ -148,7 +148,7 @@ def test_written_weights_are_those_that_are_evaluated(tmp_path, short, lora):
 def test_low_rank_additions_are_not_left_out_of_first_values(tmp_path, short):
     classifier(tmp_path / "lora", lora=LoraConfig(rank=2)).train(short, steps=1)
     other = classifier(tmp_path / "other", init_checkpoint=tmp_path / "lora")
-    with pytest.raises(ArgumentError, match="low-rank additions, which are not read"):
+    with pytest.raises(ArgumentError, match="low-rank additions, which cannot be read"):
         other.train(short, steps=1)
 
 
@@ -305,7 +305,7 @@ def test_lower_layers_learn_slower(tmp_path):
         ({"optimization": Optimization(frozen_layers=3)}, "the encoder has 2 layers"),
         ({"lora": LoraConfig(), "optimization": Optimization(frozen_layers=0)}, "the encoder is frozen already"),
         ({"regression": True, "label_names": ["a", "b"]}, "regression=True has no classes"),
-        ({"num_train_steps": 5, "num_warmup_steps": 6}, "5 training steps with 6 of warm-up"),
+        ({"num_train_steps": 5, "num_warmup_steps": 6}, "5 training steps cannot have 6 steps of warm-up"),
     ],
 )
 def test_options_that_cannot_be_are_refused_at_once(tmp_path, options, message):

@@ -134,11 +134,11 @@ def test_a_first_row_is_no_header_where_that_of_training_is_none(folder):
     ("file", "content", "message"),
     [
         ("train.tsv", b"", r"train\.tsv holds no examples: it is empty"),
-        ("train.tsv", b"sentence\tlabel\n", r"train\.tsv holds no examples.*but for its header"),
-        ("train.tsv", b"yes\talpha\nno\tb\xe9ta\n", r"train\.tsv, line 2: not UTF-8 \(byte 5 of it is 0xe9\)"),
+        ("train.tsv", b"sentence\tlabel\n", r"train\.tsv holds no examples.*except for its header"),
+        ("train.tsv", b"yes\talpha\nno\tb\xe9ta\n", r"train\.tsv, line 2: not UTF-8 \(its byte 5 is 0xe9\)"),
         ("train.tsv", b"yes\talpha\tbeta\nno\tgamma\n", r"train\.tsv, line 2: column 2 \(second text\) is missing"),
         ("train.tsv", b"alpha\n", r"train\.tsv, line 1: 1 columns without known names"),
-        ("train.tsv", b"sentence1\tsentence2\na\tb\n", r"train\.tsv, line 1: there is no column of labels"),
+        ("train.tsv", b"sentence1\tsentence2\na\tb\n", r"train\.tsv, line 1: there is no label column"),
         ("train.csv", b'text,label\n"alpha,yes\n', r"train\.csv, line 2: not valid CSV"),
         ("train.jsonl", b'{"text": "a", "label": "x"}\n{"text": \n', r"train\.jsonl, line 2: not valid JSON"),
         ("train.jsonl", b'{"text": "a"}\n', r"train\.jsonl, line 1: not an object with a text and a label|no label"),
@@ -152,12 +152,12 @@ def test_a_first_row_is_no_header_where_that_of_training_is_none(folder):
         (
             "train.jsonl",
             b'{"text": "a", "label": "x"}\n\n{"text": "a", "text_b": "b", "label": "y"}\n',
-            r"train\.jsonl, line 3: two texts, and the rows before it have one text\. Give every row one text",
+            r"train\.jsonl, line 3: two texts, but the rows before it have one text\. Give every row one text",
         ),
         (
             "train.jsonl",
             b'{"text": "a", "text_b": "b", "label": "x"}\n{"text": "a", "text_b": null, "label": "y"}\n',
-            r"train\.jsonl, line 2: one text, and the rows before it have two texts",
+            r"train\.jsonl, line 2: one text, but the rows before it have two texts",
         ),
     ],
 )

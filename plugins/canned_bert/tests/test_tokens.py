@@ -84,8 +84,8 @@ def test_the_configuration_of_a_vocabulary_tells_whether_it_is_cased(tmp_path, t
     ("told", "message"),
     [
         ("[1", r"tokenizer_config\.json cannot be read: .*Download it again"),
-        ('{"do_lower_case": true, "strip_accents": false}', "asks for strip_accents=False"),
-        ('{"tokenize_chinese_chars": false}', "asks for tokenize_chinese_chars=False"),
+        ('{"do_lower_case": true, "strip_accents": false}', "sets strip_accents=False"),
+        ('{"tokenize_chinese_chars": false}', "sets tokenize_chinese_chars=False"),
     ],
 )
 def test_a_configuration_that_is_not_followed_is_refused(tmp_path, told, message):

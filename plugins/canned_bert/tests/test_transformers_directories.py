@@ -115,7 +115,7 @@ def test_a_configuration_that_lacks_or_is_of_the_other_architecture_is_told(dire
     with pytest.raises(ArgumentError, match="There is no model configuration in"):
         ec.load_variables(directory)
     (directory / "bert_config.json").write_text('{"embedding_size": 8, "hidden_size": 12}')
-    with pytest.raises(ArgumentError, match="describes albert, and the arrays have the names of bert"):
+    with pytest.raises(ArgumentError, match="describes albert, but the arrays have the names of bert"):
         ec.load_variables(directory)
     (directory / "albert_config.json").write_text('{"model_type": "electra"}')
     assert "bert.encoder.layer.0.attention.self.query.weight" in ec.load_variables(directory)

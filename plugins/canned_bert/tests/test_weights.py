@@ -91,7 +91,7 @@ def test_files_in_parts_bare_encoders_and_old_names(directory, tmp_path):
     assert found.keys() == expected.keys() - {"output_weights", "output_bias"}
     assert all(np.array_equal(found[name], expected[name]) for name in found)
     (parts / "model-1.safetensors").unlink()
-    with pytest.raises(ArgumentError, match=r"names files that are not there: model-1\.safetensors"):
+    with pytest.raises(ArgumentError, match=r"names files that do not exist: model-1\.safetensors"):
         read_checkpoint(parts)
 
 
@@ -104,7 +104,7 @@ def test_what_is_not_loaded_is_said(directory, tmp_path, caplog):
     caplog.set_level(logging.INFO)
     classifier = one_step(tmp_path / "model", init_checkpoint=directory, num_labels=5)
     assert "bert/pooler/dense/bias keeps its initialiser: not in the checkpoint" in caplog.text
-    assert "output_bias keeps its initialiser: the checkpoint's has shape [3], this one [5]" in caplog.text
+    assert "output_bias keeps its initialiser: it has shape [3] in the checkpoint and [5] in the model" in caplog.text
     assert "cls.predictions.bias" in caplog.text
     assert classifier.variables["output_bias"].shape == (5,)
     np.testing.assert_array_equal(
@@ -114,7 +114,7 @@ def test_what_is_not_loaded_is_said(directory, tmp_path, caplog):
 
 def test_weights_of_another_model_are_refused(directory, tmp_path):
     config = BertConfig.from_dict(config_of(CASE))
-    with pytest.raises(ArgumentError, match=r"have 40 tokens of 16 numbers, the configuration says 41 of 16"):
+    with pytest.raises(ArgumentError, match=r"have 40 tokens of 16 numbers, but the configuration has 41 of 16"):
         one_step(tmp_path / "a", init_checkpoint=directory, bert_config=config.replace(vocab_size=41))
     with pytest.raises(ArgumentError, match=r"lack 'bert/encoder/layer_2/.*fewer layers"):
         one_step(tmp_path / "b", init_checkpoint=TENSORFLOW, bert_config=config.replace(num_hidden_layers=3))

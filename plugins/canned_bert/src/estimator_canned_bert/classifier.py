@@ -41,7 +41,7 @@ class BertClassifier(ec.Estimator):
         if bert_config is None:
             if checkpoint is None:
                 raise ec.errors.ArgumentError(
-                    "BertClassifier needs a BertConfig, or an init_checkpoint with one beside it."
+                    "BertClassifier needs a BertConfig, or an init_checkpoint with one next to it."
                 )
             bert_config = BertConfig.from_pretrained(checkpoint)
         self._bert_config = bert_config

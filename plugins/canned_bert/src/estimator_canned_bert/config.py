@@ -119,7 +119,7 @@ class BertConfig:
             ArgumentError: the size is unknown.
         """
         if size not in _SIZES:
-            raise ArgumentError(f"There is no size {size!r} of BERT. Sizes: {', '.join(_SIZES)}.")
+            raise ArgumentError(f"There is no BERT of size {size!r}. Sizes: {', '.join(_SIZES)}.")
         hidden, layers, heads = _SIZES[size]
         shape: dict[str, Any] = {"hidden_size": hidden, "num_hidden_layers": layers, "num_attention_heads": heads}
         values: dict[str, Any] = {**shape, "intermediate_size": 4 * hidden, **changes}
@@ -138,7 +138,10 @@ class BertConfig:
         if kind not in ("bert", "albert"):
             raise ArgumentError(f"{where} describes a model of type {kind!r}; only bert and albert can be read.")
         if values.get("position_embedding_type", "absolute") != "absolute":
-            raise ArgumentError(f"{where} has position_embedding_type {values['position_embedding_type']!r}.")
+            raise ArgumentError(
+                f"{where} has position_embedding_type {values['position_embedding_type']!r}; only 'absolute' can be "
+                "read."
+            )
         known = {field.name for field in fields(cls)}
         renamed = {_ALIASES.get(key, key): value for key, value in values.items()}
         chosen: dict[str, Any] = {key: value for key, value in renamed.items() if key in known}

@@ -57,13 +57,13 @@ def read_features(features: Any, config: BertConfig, micro_batches: int = 1) -> 
         )
     if micro_batches > 1:
         raise ModelFnError(
-            f"A packed batch cannot be cut into micro-batches: its rows hold sentences of several. Leave out pack, or "
-            f"accumulate_steps={micro_batches}."
+            "A packed batch cannot be cut into micro-batches: its rows hold sentences of several micro-batches. "
+            f"Leave out pack, or accumulate_steps={micro_batches}."
         )
     if PIECES * (ids.shape[2] - 1) + 1 > config.max_position_embeddings:
         raise ModelFnError(
             f"Cannot use sentences of more than {PIECES * (ids.shape[2] - 1)} tokens: the encoder has "
-            f"{config.max_position_embeddings} positions. Set max_seq_length to that at most."
+            f"{config.max_position_embeddings} positions. Set max_seq_length to at most this number."
         )
     return Sentences(_rows(ids), _rows(mask), _rows(segments), given[FIRST_TOKENS])
 
@@ -100,6 +100,6 @@ def check_features(features: Any, config: BertConfig) -> tuple[Any, Any, Any]:
     if ids.shape[1] > config.max_position_embeddings:
         raise ModelFnError(
             f"Cannot use sequence length {ids.shape[1]}: the encoder has {config.max_position_embeddings} positions. "
-            "Set max_seq_length to that at most."
+            "Set max_seq_length to at most this number."
         )
     return ids, mask, segments

@@ -41,7 +41,7 @@ def predict_texts(model_dir: str, texts: Sequence[str]) -> dict[str, Any]:
     wanted = len(signature.inputs)
     for text, parts in zip(texts, pairs, strict=True):
         if len(parts) != wanted:
-            raise ArgumentError(f"--text {text!r}: the model reads {wanted} text(s), with {SEPARATOR} between them.")
+            raise ArgumentError(f"--text {text!r}: the model reads {wanted} text(s), separated by {SEPARATOR}.")
     columns = {
         name: np.array([parts[index].strip() for parts in pairs], object)
         for index, name in enumerate(sorted(signature.inputs))

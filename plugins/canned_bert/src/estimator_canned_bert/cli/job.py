@@ -100,7 +100,7 @@ class Job:
         hooks: list[Any] = []
         if args.early_stop_steps:
             if self.data.dev is None:
-                raise ArgumentError("--early-stop-steps needs a dev file, to see whether evaluations get better.")
+                raise ArgumentError("--early-stop-steps needs a dev file to evaluate.")
             every = self.classifier.config.save_checkpoints_steps or 1
             hooks.append(
                 StopWithoutImprovement(self.classifier.eval_dir(), patience=args.early_stop_steps, every_steps=every)
@@ -239,8 +239,8 @@ def _config(args: argparse.Namespace, data: ClassifierData) -> BertConfig:
         config = BertConfig.from_pretrained(args.init_checkpoint)
     else:
         print(
-            f"There are no pretrained weights (--init-checkpoint): a model of size {args.size} learns from scratch, "
-            "on your texts alone."
+            f"There are no pretrained weights (--init-checkpoint): a model of size {args.size} is trained from "
+            "scratch, on your texts only."
         )
         config = BertConfig.of_size(args.size, vocab_size=size, max_position_embeddings=max(args.max_seq_length, 64))
         # The deviation 0.02 suits wide models. A narrow model would hardly distinguish texts at first.
@@ -268,8 +268,8 @@ def _remember(args: argparse.Namespace, config: BertConfig, data: ClassifierData
         differing = sorted(key for key in {*known, *own} if known.get(key) != own.get(key))
         if differing:
             raise ArgumentError(
-                f"{args.model_dir} holds a run with other {', '.join(differing)}. Use another --model-dir, or the "
-                "arguments and files of that run."
+                f"{args.model_dir} holds a run with different {', '.join(differing)}. Use another --model-dir, or "
+                "the arguments and files of that run."
             )
     write_at_once(path, json.dumps(own, indent=2) + "\n")
 

@@ -148,7 +148,7 @@ def numbers(text: str | None, name: str) -> list[float] | None:
     try:
         return [float(part) for part in text.split(",")]
     except ValueError as error:
-        raise ArgumentError(f"--{name} should be numbers with commas between, given: {text!r}.") from error
+        raise ArgumentError(f"--{name} should be numbers separated by commas, given: {text!r}.") from error
 
 
 def _positive(args: argparse.Namespace, name: str) -> None:

@@ -33,7 +33,7 @@ def warmup_linear_decay(rate: float, num_train_steps: int, num_warmup_steps: int
     """
     if num_train_steps < 1 or not 0 <= num_warmup_steps <= num_train_steps:
         raise ArgumentError(
-            f"warmup_linear_decay: {num_train_steps} training steps with {num_warmup_steps} of warm-up cannot be made."
+            f"warmup_linear_decay: {num_train_steps} training steps cannot have {num_warmup_steps} steps of warm-up."
         )
 
     def schedule(count: Any) -> Any:

@@ -68,8 +68,8 @@ class Split:
         paired = next(iter(self)).text_b is not None
         if paired != self._pairs():
             raise InputError(
-                f"{self.path}: its rows have {TEXTS[paired]}, and those of the training file {TEXTS[not paired]}. Name "
-                "its columns in its first line, or bring it to the same form."
+                f"{self.path}: its rows have {TEXTS[paired]}, but those of the training file have "
+                f"{TEXTS[not paired]}. Name its columns in its first line, or write it in the same form."
             )
         facts: dict[str, Any] = {
             "file": _content_hash(self.path),
@@ -233,7 +233,7 @@ class ClassifierData:
             found = [path for suffix in suffixes if (path := self.directory / f"{name}{suffix}").is_file()]
             if len(found) > 1:
                 raise ArgumentError(
-                    f"There are both {found[0].name} and {found[1].name} in {self.directory}: say suffix=."
+                    f"There are both {found[0].name} and {found[1].name} in {self.directory}: set suffix=."
                 )
             if found:
                 return found[0]
@@ -249,11 +249,11 @@ class ClassifierData:
         if given is not None or (layout is not None and layout.labels is not None):
             chosen = tuple(given if given is not None else layout.labels)  # type: ignore[union-attr,arg-type]
         elif path is None:
-            raise ArgumentError(f"There is no train file in {self.directory} to take the labels from: say labels=.")
+            raise ArgumentError(f"There is no train file in {self.directory} to take the labels from: set labels=.")
         else:
             chosen = tuple(sorted({str(row.label) for row in read_rows(path, columns, labels=True)}))
         if len(set(chosen)) != len(chosen) or len(chosen) < 2:
-            raise ArgumentError(f"Labels should be two or more and differ, found: {', '.join(chosen)} ({path}).")
+            raise ArgumentError(f"There should be two or more different labels, found: {', '.join(chosen)} ({path}).")
         return chosen
 
     def _split(self, path: Path | None, columns: Columns | None, *, labelled: bool) -> Split | None:

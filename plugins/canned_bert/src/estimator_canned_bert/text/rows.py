@@ -55,7 +55,7 @@ def read_rows(path: Path, columns: Columns | None, *, labels: bool, headed: bool
         yield row
     if not found:
         raise InputError(
-            f"{path} holds no examples: it is empty{' but for its header' if path.stat().st_size else ''}."
+            f"{path} holds no examples: it is empty{' except for its header' if path.stat().st_size else ''}."
         )
 
 
@@ -87,11 +87,12 @@ def _found_columns(path: Path, line: int, cells: Sequence[str], labels: bool, he
         columns = counted_columns(len(cells), labels=True)
     if columns is None:
         raise InputError(
-            f"{path}, line {line}: {len(cells)} columns without known names. A line is a label and one or two "
-            "texts; or the first line names columns such as sentence1, sentence2 and label; or name the task."
+            f"{path}, line {line}: {len(cells)} columns without known names. Write a label and one or two "
+            "texts in each line, or name columns such as sentence1, sentence2 and label in the first line, or name "
+            "the task."
         )
     if labels and columns.label is None:
-        raise InputError(f"{path}, line {line}: there is no column of labels among {', '.join(cells)}.")
+        raise InputError(f"{path}, line {line}: there is no label column among {', '.join(cells)}.")
     return columns
 
 
@@ -137,8 +138,8 @@ def _lines(path: Path) -> Iterator[str]:
                 yield raw.decode("utf-8-sig" if number == 1 else "utf-8")
             except UnicodeDecodeError as error:
                 raise InputError(
-                    f"{path}, line {number}: not UTF-8 (byte {error.start + 1} of it is 0x{raw[error.start]:02x}). "
-                    "Convert the file, or take the line out."
+                    f"{path}, line {number}: not UTF-8 (its byte {error.start + 1} is 0x{raw[error.start]:02x}). "
+                    "Convert the file, or remove the line."
                 ) from error
 
 
@@ -165,8 +166,8 @@ def _json_rows(path: Path, labels: bool) -> Iterator[Row]:
         paired = len(texts) == 2
         if pairs is not None and paired != pairs:
             raise InputError(
-                f"{path}, line {number}: {TEXTS[paired]}, and the rows before it have {TEXTS[pairs]}. Give every row "
-                'one text, or every row two; an empty one is "".'
+                f"{path}, line {number}: {TEXTS[paired]}, but the rows before it have {TEXTS[pairs]}. Give every row "
+                'one text, or give every row two; an empty text is "".'
             )
         pairs = paired
         label = None if columns.label is None else cells[columns.label]

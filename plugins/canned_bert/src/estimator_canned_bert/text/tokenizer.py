@@ -86,7 +86,9 @@ class Tokenizer:
             found = self._rules.token_to_id(name)
             if found is not None:
                 return int(found)
-        raise ArgumentError(f"The vocabulary {self.path} has no token {names[0]}: it is not one of BERT or ALBERT.")
+        raise ArgumentError(
+            f"The vocabulary {self.path} has no token {names[0]}: it is not a vocabulary of BERT or ALBERT."
+        )
 
 
 def find_vocabulary(path: str | os.PathLike[str]) -> Path:
@@ -124,7 +126,7 @@ def _is_uncased(path: Path) -> bool:
     for name, usual in (("strip_accents", lower), ("tokenize_chinese_chars", True)):
         if told.get(name) is not None and told[name] != usual:
             raise ArgumentError(
-                f"{config} asks for {name}={told[name]}, which is not supported with a vocab.txt. Give the "
+                f"{config} sets {name}={told[name]}, which is not supported with a vocab.txt. Give the "
                 "tokenizer.json of the model as the vocabulary."
             )
     return lower
@@ -140,7 +142,7 @@ def read_vocabulary(path: Path) -> list[str]:
         # Not splitlines: vocabularies contain characters that it treats as line ends.
         tokens = path.read_text(encoding="utf-8").removesuffix("\n").split("\n")
     except UnicodeDecodeError as error:
-        raise ArgumentError(f"The vocabulary {path} is not UTF-8: byte {error.start}. Download it again.") from error
+        raise ArgumentError(f"The vocabulary {path} is not UTF-8 at byte {error.start}. Download it again.") from error
     tokens = [token.rstrip("\r") for token in tokens]
     if tokens == [""]:
         raise ArgumentError(f"The vocabulary {path} is empty. Download it again.")

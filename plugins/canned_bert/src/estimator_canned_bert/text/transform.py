@@ -80,11 +80,11 @@ def texts_of(batch: Mapping[str, np.ndarray], name: str) -> list[str]:
     """
     column = batch.get(name)
     if column is None:
-        raise ArgumentError(f"There is no text {name!r}; there are: {', '.join(sorted(batch)) or 'none'}.")
+        raise ArgumentError(f"There is no text {name!r}. Features: {', '.join(sorted(batch)) or 'none'}.")
     if column.ndim == 2 and column.shape[1] == 1:
         column = column[:, 0]
     if column.ndim != 1:
-        raise ArgumentError(f"{name!r} should hold one text an example, given: shape {column.shape}.")
+        raise ArgumentError(f"{name!r} should hold one text per example, given: shape {column.shape}.")
     texts: list[str] = []
     for row, value in enumerate(column.tolist()):
         if isinstance(value, bytes):
@@ -93,6 +93,6 @@ def texts_of(batch: Mapping[str, np.ndarray], name: str) -> list[str]:
             except UnicodeDecodeError as error:
                 raise ArgumentError(f"{name!r}, example {row}: not UTF-8 at byte {error.start}.") from error
         if not isinstance(value, str):
-            raise ArgumentError(f"{name!r}, example {row}: not a text: {value!r}.")
+            raise ArgumentError(f"{name!r}, example {row}: not a string: {value!r}.")
         texts.append(value)
     return texts

@@ -82,7 +82,7 @@ def save_pretrained(
     if missing:
         raise ArgumentError(
             f"These variables are missing, so no model can be written: {', '.join(missing[:5])}"
-            f"{' and more' if len(missing) > 5 else ''}. The configuration must be that of the weights."
+            f"{' and more' if len(missing) > 5 else ''}. Use the configuration that belongs to the weights."
         )
     place = Path(directory)
     place.mkdir(parents=True, exist_ok=True)
@@ -160,7 +160,7 @@ def _parts(place: Path, index: Path) -> list[Path]:
         raise CheckpointCorruptError(f"{index} cannot be read: {error!r}. Download it again.") from error
     missing = [part for part in parts if not (place / part).is_file()]
     if missing:
-        raise ArgumentError(f"{index} names files that are not there: {', '.join(missing)}. Download them.")
+        raise ArgumentError(f"{index} names files that do not exist: {', '.join(missing)}. Download them.")
     return [place / part for part in parts]
 
 
@@ -178,7 +178,7 @@ def _read_file(path: Path) -> dict[str, np.ndarray]:
         # an old safetensors does not read BF16
         name, dtype = min(_dtypes(path).items(), key=lambda one: (one[1] in _READ, one[1] != "BF16"))
         raise ArgumentError(
-            f"{path}: the array {name!r} is of dtype {dtype}, which numpy does not have. Save the model again with "
+            f"{path}: the array {name!r} is of dtype {dtype}, which numpy does not support. Save the model again with "
             "bfloat16 or float32."
         ) from error
 

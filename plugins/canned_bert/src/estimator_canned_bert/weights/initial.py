@@ -78,8 +78,8 @@ def match(variables: Any, tensors: Mapping[str, np.ndarray], path: str) -> Fit:
     """
     if any(name.endswith("/lora_a") for name in tensors):
         raise ArgumentError(
-            f"The weights at {path} have low-rank additions, which are not read. Write the merged weights by "
-            "--export-hugging-face or merge_lora, and start from these."
+            f"The weights at {path} have low-rank additions, which cannot be read. Write the merged weights with "
+            "--export-hugging-face or merge_lora, and start from those."
         )
     assignment: dict[str, str] = {}
     fresh: dict[str, str] = {}
@@ -90,12 +90,12 @@ def match(variables: Any, tensors: Mapping[str, np.ndarray], path: str) -> Fit:
         elif array is None:
             raise ArgumentError(
                 f"The weights at {path} lack {spec.name!r}: they are of another architecture or have fewer layers. "
-                "Read the configuration beside them: BertConfig.from_pretrained."
+                "Read the configuration next to them: BertConfig.from_pretrained."
             )
         elif tuple(array.shape) == tuple(spec.shape):
             assignment[spec.name] = spec.name
         elif spec.name in (OUTPUT_WEIGHTS, OUTPUT_BIAS):
-            fresh[spec.name] = f"the checkpoint's has shape {list(array.shape)}, this one {list(spec.shape)}"
+            fresh[spec.name] = f"it has shape {list(array.shape)} in the checkpoint and {list(spec.shape)} in the model"
         else:
             raise ArgumentError(_other_shape(spec, array, path))
     return Fit(assignment=assignment, fresh=fresh, unused=tuple(sorted(set(tensors) - {s.name for s in variables})))
@@ -104,19 +104,20 @@ def match(variables: Any, tensors: Mapping[str, np.ndarray], path: str) -> Fit:
 def _other_shape(spec: Any, array: np.ndarray, path: str) -> str:
     if spec.name.endswith("word_embeddings"):
         return (
-            f"The weights at {path} have {array.shape[0]} tokens of {array.shape[1]} numbers, the configuration says "
+            f"The weights at {path} have {array.shape[0]} tokens of {array.shape[1]} numbers, but the configuration "
+            "has "
             f"{spec.shape[0]} of {spec.shape[1]}. Use the vocabulary and the configuration that belong to the weights, "
             "or carry the rows over with ec.WarmStartSettings and ec.VocabInfo."
         )
     return (
-        f"The weights at {path} have {spec.name!r} of shape {list(array.shape)}; the configuration asks for "
-        f"{list(spec.shape)}. Read the configuration beside the weights: BertConfig.from_pretrained."
+        f"The weights at {path} have {spec.name!r} of shape {list(array.shape)}, but the configuration requires "
+        f"{list(spec.shape)}. Read the configuration next to the weights: BertConfig.from_pretrained."
     )
 
 
 def _report(fit: Fit, path: str) -> None:
-    _log.info("%d variables come from %s.", len(fit.assignment), path)
+    _log.info("Loaded %d variables from %s.", len(fit.assignment), path)
     for name, reason in fit.fresh.items():
         _log.warning("%s keeps its initialiser: %s.", name, reason)
     if fit.unused:
-        _log.info("Not used of %s: %s.", path, ", ".join(fit.unused))
+        _log.info("Not used from %s: %s.", path, ", ".join(fit.unused))

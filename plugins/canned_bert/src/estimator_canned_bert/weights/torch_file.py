@@ -61,8 +61,7 @@ def read_torch_file(path: Path) -> dict[str, np.ndarray]:
             found = _Unpickler(archive, root, path).load()
         if not isinstance(found, dict) or not all(isinstance(one, _Array) for one in found.values()):
             raise ArgumentError(
-                f"{path} holds other things than a dict of tensors. Save model.state_dict(), or use "
-                "safe_serialization=True."
+                f"{path} does not hold a dict of tensors. Save model.state_dict(), or use safe_serialization=True."
             )
         return {str(name): _array(one) for name, one in found.items()}
     except (ArgumentError, CheckpointCorruptError):
@@ -89,7 +88,7 @@ class _Unpickler(pickle.Unpickler):
         if module == "torch" and name in _DTYPES:
             return _DTYPES[name]
         raise ArgumentError(
-            f"{self._path} names {module}.{name}, and that is not a tensor: loading it could run code. "
+            f"{self._path} names {module}.{name}, which is not a tensor: loading it could run code. "
             "Save the model again with safe_serialization=True."
         )
 

@@ -39,7 +39,7 @@ class TransformersCheckpoint:
     """
 
     title = "transformers"
-    conversion = "a directory of transformers has weights alone, no slots and no step"
+    conversion = "a directory of transformers has only weights, no slots and no step"
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = os.fspath(path)
@@ -75,8 +75,8 @@ def _architecture(place: Path) -> str | None:
     named = None if given is not None else _named(tensor_names(place))
     if named is not None and (described := BertConfig.from_pretrained(place).architecture) != named:
         raise ArgumentError(
-            f"{place}: the configuration describes {described}, and the arrays have the names of {named}. Write "
-            f'"model_type": "{named}" into it, or take the configuration that belongs to the weights.'
+            f"{place}: the configuration describes {described}, but the arrays have the names of {named}. Write "
+            f'"model_type": "{named}" into it, or use the configuration that belongs to the weights.'
         )
     return given or named
 
