@@ -125,8 +125,8 @@ WRONG_LABELS = {
     "infinity": (arrays(np.array([0, 1, np.inf])), 3, "hold inf in row 2"),
     "a fraction": (arrays(np.array([0, 1, 0.5])), 3, "hold 0.5 in row 2"),
     "above 1": (arrays(np.array([0, 1, 1.5])), 2, "hold 1.5 in row 2"),
-    "too many texts": (arrays(np.array(["a", "b", "c"])), 2, "hold 3 different texts .*'a', 'b', 'c'.*n_classes=3"),
-    "too few texts": (arrays(np.array(["a", "a"])), 2, "hold 1 different texts .*Give all classes as"),
+    "too many texts": (arrays(np.array(["a", "b", "c"])), 2, "hold 3 different strings .*'a', 'b', 'c'.*n_classes=3"),
+    "too few texts": (arrays(np.array(["a", "a"])), 2, "hold 1 different strings .*Give all classes as"),
     "a missing text": (arrays(np.array(["a", None, "b"], object)), 2, "hold None in row 1: it is missing"),
     "a date": (
         arrays(np.array(["2024-01-01"], "datetime64[D]")),

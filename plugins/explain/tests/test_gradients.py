@@ -199,7 +199,7 @@ def test_a_model_with_dropout_and_a_key_is_explained(tmp_path):
             r"no prediction 'odds' to explain. The model predicts \['logits'\]\. Name one with output",
         ),
         ({"baseline": "median"}, 'baseline must be "mean", "zero" or numbers by feature'),
-        ({"baseline": {"age": 1.0}}, r"there are no float features \['age'\]. There are \['useless', 'x'\]"),
+        ({"baseline": {"age": 1.0}}, r"there are no float features \['age'\]. Float features: \['useless', 'x'\]"),
         ({"steps": 0}, "steps must be at least 1, given: 0"),
         ({"rows": 0}, "rows must be at least 1, given: 0"),
     ],

@@ -52,7 +52,7 @@ def test_a_metric_that_is_replaced_is_named(tmp_path: Any, caplog: pytest.LogCap
     assert "are replaced" not in caplog.text
     replacing = ec.add_metrics(estimator, lambda labels: {"average_loss": ec.metrics.mean(labels)})
     assert replacing.evaluate(batches)["average_loss"] == 1.0
-    assert "['average_loss'] of the model's metrics are replaced" in caplog.text
+    assert "the metrics ['average_loss'] of metric_fn replace" in caplog.text
 
 
 def test_metrics_are_added_and_the_estimator_is_not_changed(tmp_path: Any) -> None:

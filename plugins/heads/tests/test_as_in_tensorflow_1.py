@@ -36,7 +36,7 @@ def test_another_choice_of_an_operating_point_is_refused() -> None:
 @pytest.mark.parametrize("metric", [metrics.class_precision, metrics.class_recall, metrics.f_beta])
 def test_positional_indices_of_tf_metrics_are_refused_by_name(metric) -> None:
     labels, predictions = np.array([0, 1, 2, 1]), np.array([0, 1, 1, 1])
-    with pytest.raises(ArgumentError, match=r"say indices=\[1\]"):
+    with pytest.raises(ArgumentError, match=r"use indices=\[1\]"):
         metric(labels, predictions, 3, [1])
     assert metric(labels, predictions, 3, [1, 1, 1, 1]).compute() == metric(labels, predictions, 3).compute()
 

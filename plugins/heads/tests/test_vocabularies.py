@@ -160,7 +160,7 @@ def test_columns_of_ids_are_looked_at_as_a_whole(monkeypatch):
 
 def test_a_row_means_the_same_in_every_batch():
     with pytest.raises(
-        ArgumentError, match=r"hold \[0, 1, 0\] in row 1 .*: it is multi-hot, and row 0 is not: \[1, 2, -1\]"
+        ArgumentError, match=r"hold \[0, 1, 0\] in row 1 .*: it is multi-hot, but row 0 is not: \[1, 2, -1\]"
     ):
         MultiHotLabels(3).apply({"labels": np.array([[1, 2, -1], [0, 1, 0]])})
 
@@ -169,11 +169,11 @@ def test_a_row_means_the_same_in_every_batch():
     ("names", "wrong", "message"),
     [
         (None, [2, 5], r"hold 5 in row 2 .*: it is not a class id \(.* values in \[0, 3\)\)"),
-        (None, ["aang"], "hold 'aang' in row 2 .*: it is a text, and the classes have no names"),
+        (None, ["aang"], "hold 'aang' in row 2 .*: it is a string, but the classes have no names"),
         (None, [True], "hold True in row 2 .*: it is of type bool"),
         (NAMES, ["iroh", b"toph"], "hold 'toph' in row 2 .*: it is not one of the classes 'aang', 'iroh', 'katara'"),
         (NAMES, [None], "hold None in row 2 .*: it is missing"),
-        (NAMES, [1], "hold 1 in row 2 .*: it is of type int, and labels should be strings"),
+        (NAMES, [1], "hold 1 in row 2 .*: it is of type int, but labels should be strings"),
     ],
 )
 def test_a_bad_label_of_several_is_told_with_its_row(names, wrong, message):
@@ -204,9 +204,9 @@ def test_a_column_of_lists_is_the_labels():
             found = transform.apply(found if isinstance(found, dict) else {"labels": found})
         (hot,) = found.values()
         assert hot.tolist() == [[1, 0, 0], [0, 1, 1]]
-    with pytest.raises(ArgumentError, match=r"The labels are a dict of 'a', 'b', and the head takes one array"):
+    with pytest.raises(ArgumentError, match=r"The labels are a dict of 'a', 'b', but the head takes one array"):
         MultiHotLabels(2).apply({"a": np.array([0]), "b": np.array([1])})
-    with pytest.raises(ArgumentError, match=r"The labels are a dict of 'a', and the head takes a dict with 'who'"):
+    with pytest.raises(ArgumentError, match=r"The labels are a dict of 'a', but the head takes a dict with 'who'"):
         LabelIds(NAMES, "who").apply({"a": np.array(["iroh"])})
 
 

@@ -54,7 +54,7 @@ def test_a_slice_that_falls_holds_the_export_up(tmp_path, caplog):
     assert run(gate, tmp_path, "1", a=0.9, b=0.7) == "1"
     with caplog.at_level(logging.WARNING, "estimator_slices"):
         assert run(gate, tmp_path, "2", a=0.99, b=0.6) is None
-    assert "accuracy of key=b went from 0.7 to 0.6" in caplog.text
+    assert "accuracy of key=b changed from 0.7 to 0.6" in caplog.text
     assert "key=a" not in caplog.text
     assert run(gate, tmp_path, "3", a=0.86, b=0.7) == "3"
 

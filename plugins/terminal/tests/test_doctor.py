@@ -93,7 +93,7 @@ def test_packages_that_were_replaced(site: Path) -> None:
     shutil.rmtree(site / "gone-3.1.dist-info")
     install(site, "new", "0.1")
     assert replaced_packages(before) == [
-        "acme 1.1 was installed in the place of 1.0",
+        "acme 1.1 was installed in place of 1.0",
         "gone 3.1 was removed",
         "new 0.1 was installed",
     ]
@@ -125,7 +125,7 @@ def test_a_failure_names_what_was_replaced(
     plugin.estimator_run_start(replace(run))  # the second training of the process
     with caplog.at_level(logging.WARNING, logger="estimator_terminal"):
         plugin.estimator_run_end(replace(run), error)
-    assert ("acme 1.1 was installed in the place of 1.0" in caplog.text) == told
+    assert ("acme 1.1 was installed in place of 1.0" in caplog.text) == told
 
 
 def test_a_folder_that_joined_sys_path_replaces_nothing(
@@ -189,7 +189,7 @@ def test_each_device_computes() -> None:
         "computes: DEVICE computes 512 of 262144 numbers of a product wrongly",
         "keeps: DEVICE returns 1 of 16777216 numbers changed",
         "raises: DEVICE fails: RuntimeError: the chip is hot",
-        "sums: 4 devices together add 1 to 4 up to 11",
+        "sums: 4 devices together compute 11 as the sum of 1 to 4",
     ]
 
 

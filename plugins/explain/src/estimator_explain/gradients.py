@@ -117,7 +117,7 @@ def _start(baseline: str | Mapping[str, float], seen: Mapping[str, np.ndarray]) 
     if isinstance(baseline, str) and baseline != "zero":
         raise ArgumentError(f'baseline must be "mean", "zero" or numbers by feature, given: {baseline!r}.')
     if unknown := sorted(given.keys() - seen.keys()):
-        raise ArgumentError(f"baseline: there are no float features {unknown}. There are {sorted(seen)}.")
+        raise ArgumentError(f"baseline: there are no float features {unknown}. Float features: {sorted(seen)}.")
     return {name: np.full(array.shape[1:], given.get(name, 0.0), array.dtype) for name, array in seen.items()}
 
 
@@ -175,7 +175,7 @@ def _matrix(predictions: Any, output: str) -> jax.Array:
     array = jnp.asarray(named[output], jnp.float32)
     if array.ndim not in (1, 2):
         raise ArgumentError(
-            f"Prediction {output!r} has the shape {array.shape}; [batch] or [batch, classes] is needed."
+            f"Prediction {output!r} has the shape {array.shape}, but must be [batch] or [batch, classes]."
         )
     return array[:, None] if array.ndim == 1 else array
 

@@ -59,7 +59,7 @@ def read_rows(estimator: Estimator, input_fn: Callable[..., Any], limit: int) ->
     if _in_several_processes(estimator):
         raise ArgumentError(
             "Explanations are computed in one process; this program runs in several. Explain the model_dir in a "
-            "process of its own, where JAX_NUM_PROCESSES=1 or RunConfig(processes=None) says that it is alone."
+            "separate process, with JAX_NUM_PROCESSES=1 or RunConfig(processes=None)."
         )
     features, labels = _Seen(), _Seen()
     seen = with_transforms(input_fn, features=[features], labels=[labels])

@@ -25,7 +25,7 @@ class ExplanationSection:
             return None
         told = (
             f'<p class="quiet">Checkpoint {found.step}. How much worse a metric becomes when the values of a feature '
-            "are shuffled among the rows. Features that say the same share their importance.</p>"
+            "are shuffled among the rows. Features with the same information share their importance.</p>"
         )
         charts = [_importance(found, metric) for metric in found.metrics[:_MOST_METRICS]]
         return told + f'<div class="charts">{"".join(charts)}</div>' + _table(found) + _strengths(found)

@@ -60,7 +60,7 @@ def add_metrics(estimator: Estimator, metric_fn: Callable[..., Any]) -> Estimato
         before, added = spec.eval_metric_ops or {}, metric_fn(**{name: values[name] for name in names})
         replaced = sorted(set(before) & set(added))
         if replaced:
-            _log.warning("add_metrics: %s of the model's metrics are replaced by those of metric_fn.", replaced)
+            _log.warning("add_metrics: the metrics %s of metric_fn replace those of the model.", replaced)
         return replace(spec, eval_metric_ops={**before, **added})
 
     return with_model_fn(estimator, model_fn)

@@ -7,13 +7,13 @@ ESTIMATOR_PLUGIN_API = (1, 0)
 _HEADS = {
     "binary_class": ("BinaryClassHead", "Two classes, one logit."),
     "multi_class": ("MultiClassHead", "One class out of several."),
-    "multi_label": ("MultiLabelHead", "Any number of classes an example."),
+    "multi_label": ("MultiLabelHead", "Any number of classes per example."),
     "regression": ("RegressionHead", "Numbers, squared error."),
     "logistic_regression": ("LogisticRegressionHead", "A number between 0 and 1."),
     "poisson_regression": ("PoissonRegressionHead", "Counts."),
     "multi_head": ("MultiHead", "Several heads on one model."),
     "sequential": ("SequentialHeadWrapper", "A head for each step of sequences."),
-    "token_classification": ("TokenClassificationHead", "One class a token, span scores."),
+    "token_classification": ("TokenClassificationHead", "One class per token, span scores."),
     "ranking": ("RankingHead", "Order of lists, pairwise or listwise."),
     "retrieval": ("RetrievalHead", "Two towers, in-batch softmax."),
 }

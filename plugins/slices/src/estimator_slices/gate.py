@@ -58,7 +58,7 @@ class SliceGate:
         fewest: int = 30,
     ) -> None:
         if not callable(getattr(exporter, "export", None)):
-            raise ArgumentTypeError(f"SliceGate stands before an Exporter, given: {exporter!r}.")
+            raise ArgumentTypeError(f"SliceGate needs an Exporter, given: {exporter!r}.")
         if not largest_fall >= 0 or math.isinf(largest_fall):
             raise ArgumentError(f"largest_fall must be a number of at least 0, given: {largest_fall!r}.")
         self._exporter = exporter
@@ -108,7 +108,7 @@ class SliceGate:
         problems = self._problems(rows, _read(state))
         if problems:
             _log.warning(
-                "Exporter %s: nothing is exported at step %s: %s.",
+                "Exporter %s exports nothing at step %s: %s.",
                 self.name,
                 eval_result.get("global_step"),
                 "; ".join(problems),
@@ -137,7 +137,7 @@ class SliceGate:
         rows = rows_of(eval_result)
         if not rows:
             raise ArgumentError(
-                f"Exporter {self.name!r}: SliceGate compares slices, and the evaluation has none. Give its EvalSpec "
+                f"Exporter {self.name!r}: SliceGate compares slices, but the evaluation has none. Give its EvalSpec "
                 "slices=[...]."
             )
         value = rows[0].metrics.get(self._metric)
@@ -155,9 +155,9 @@ class SliceGate:
             if math.isnan(value):
                 found.append(f"{self._metric} of {name} is NaN")
             elif self._at_least is not None and self._sign * (value - self._at_least) < 0:
-                found.append(f"{self._metric} of {name} is {value:.6g}, the limit {self._at_least:.6g}")
+                found.append(f"{self._metric} of {name} is {value:.6g}, and the limit is {self._at_least:.6g}")
             elif old is not None and self._sign * (old - value) > self._fall:
-                found.append(f"{self._metric} of {name} went from {old:.6g} to {value:.6g}")
+                found.append(f"{self._metric} of {name} changed from {old:.6g} to {value:.6g}")
         return found
 
 

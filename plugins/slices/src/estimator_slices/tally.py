@@ -128,8 +128,8 @@ class Tally:
             counts = [sum(1 for at, _ in self._places if at == c) for c in range(len(self._wanted))]
             told = ", ".join(f"{'x'.join(names)}: {n}" for names, n in zip(self._wanted, counts, strict=True))
             raise ArgumentError(
-                f"slices: the evaluation has met more than {self._most} slices ({told}). Slice by features with few "
-                "values, bin the others, or give SliceHook(most=...)."
+                f"slices: the evaluation has more than {self._most} slices ({told}). Slice by features with few "
+                "values, bin the others, or set SliceHook(most=...)."
             )
         return np.stack(columns, axis=1)
 

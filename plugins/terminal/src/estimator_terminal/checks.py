@@ -41,7 +41,7 @@ def check_versions() -> Iterator[Finding]:
     lines = unfit_versions(names)
     yield from (Finding(check="versions", fault=True, text=line) for line in lines)
     if not lines:
-        yield Finding(check="versions", fault=False, text=f"{len(set(names))} packages fit together")
+        yield Finding(check="versions", fault=False, text=f"{len(set(names))} packages are compatible")
 
 
 def check_plugins() -> Iterator[Finding]:
@@ -79,7 +79,7 @@ def check_devices(*, compute: bool = False) -> Iterator[Finding]:
 
         own = jax.local_devices()
         faults = [Finding(check="devices", fault=True, text=text) for text in faults_of(own)]
-        yield from faults or [Finding(check="devices", fault=False, text=f"{len(own)} compute what they should")]
+        yield from faults or [Finding(check="devices", fault=False, text=f"{len(own)} compute correctly")]
 
 
 def check_directory(directory: Path) -> Iterator[Finding]:
@@ -90,7 +90,7 @@ def check_directory(directory: Path) -> Iterator[Finding]:
     yield Finding(
         check="disk",
         fault=free < _LITTLE_ROOM,
-        text=text + ("; a checkpoint may not fit: free some" if free < _LITTLE_ROOM else ""),
+        text=text + ("; a checkpoint may not fit: free some space" if free < _LITTLE_ROOM else ""),
     )
     yield _writable("permissions", there)
     cache = os.environ.get("JAX_COMPILATION_CACHE_DIR", "")
@@ -109,7 +109,7 @@ def check_run(model_dir: Path) -> Iterator[Finding]:
         with contextlib.suppress(metadata.PackageNotFoundError):
             now = metadata.version(name)
             if now != version:
-                text = f"the run in {model_dir} was made with {name} {version}, and {now} is installed"
+                text = f"the run in {model_dir} was made with {name} {version}, but {now} is installed"
                 yield Finding(check="run", fault=False, text=text)
 
 

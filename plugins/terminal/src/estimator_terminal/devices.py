@@ -36,7 +36,7 @@ def faults_of(devices: Sequence[Any]) -> Iterator[str]:
             yield f"{len(devices)} devices together fail: {type(error).__name__}: {error}"
             return
         if total != sum(range(1, len(devices) + 1)):
-            yield f"{len(devices)} devices together add 1 to {len(devices)} up to {total:g}"
+            yield f"{len(devices)} devices together compute {total:g} as the sum of 1 to {len(devices)}"
 
 
 def _computes(device: Any) -> str:

@@ -69,6 +69,6 @@ def estimator_run_end(run: Run, error: BaseException | None) -> None:
     if replaced:
         _log.warning(
             "Since this process began its first training, packages were replaced: %s. Modules of both versions may be "
-            "in this process, which alone explains odd errors. Start it again.",
+            "loaded, which can cause unexpected errors. Start the process again.",
             ", ".join(replaced),
         )

@@ -48,7 +48,7 @@ def replaced_packages(before: Mapping[str, int], folders: Sequence[str] | None =
         package, _, version = name.partition("-")
         if name not in before:
             earlier = gone.pop(package, None)
-            lines.append(f"{package} {version} was installed" + (f" in the place of {earlier}" if earlier else ""))
+            lines.append(f"{package} {version} was installed" + (f" in place of {earlier}" if earlier else ""))
         elif installed != before[name]:
             lines.append(f"{package} {version} was installed again")
     return sorted([*lines, *(f"{package} {version} was removed" for package, version in gone.items())])

@@ -43,4 +43,4 @@ def _unmet(who: str, requirement: Requirement) -> list[str]:
         return [f'{who} requires {requirement.name}, which is not installed: pip install "{requirement}"']
     if requirement.specifier.contains(version, prereleases=True):
         return []
-    return [f'{who} requires {requirement}, and {version} is installed: pip install "{requirement}"']
+    return [f'{who} requires {requirement}, but {version} is installed: pip install "{requirement}"']

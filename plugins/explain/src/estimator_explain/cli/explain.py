@@ -19,7 +19,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "file", metavar="FILE[:FUNCTION]", nargs="?", help="as for `estimator run` (default: that of the run record)"
     )
-    parser.add_argument("--model-dir", required=True, help="where the checkpoints are")
+    parser.add_argument("--model-dir", required=True, help="directory of the checkpoints")
     parser.add_argument("--hparams", metavar="a=1,b=[2,3]", help="hyperparameters that replace the file's")
     parser.add_argument(
         "--features",
@@ -36,9 +36,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--repeats", type=int, default=5, help="shuffles of each feature (default: 5)")
     parser.add_argument("--rows", type=int, default=10_000, help="the largest number of rows (default: 10000)")
     parser.add_argument("--seed", type=int, default=0, help="seed of the shuffles (default: 0)")
-    parser.add_argument("--attributions", action="store_true", help="integrated gradients of the float features, too")
     parser.add_argument(
-        "--output", default="logits", metavar="NAME", help="prediction to attribute (default: logits); HEAD/NAME too"
+        "--attributions", action="store_true", help="also compute integrated gradients of the float features"
+    )
+    parser.add_argument(
+        "--output", default="logits", metavar="NAME", help="prediction to attribute (default: logits), or HEAD/NAME"
     )
     parser.add_argument("--json", action="store_true", help="print JSON")
 

@@ -72,7 +72,7 @@ class ClassLabels:
             if len(names) != self.n_classes:
                 other = f"n_classes={len(names)}, or " if len(names) > 1 else ""
                 raise InputError(
-                    f"hold {len(names)} different texts ({_list(names)}), and n_classes is {self.n_classes}. Give "
+                    f"hold {len(names)} different strings ({_list(names)}), but n_classes is {self.n_classes}. Give "
                     f"{other}all classes as label_vocabulary=[...], in the order of their ids."
                 )
             return names
@@ -140,7 +140,7 @@ class ClassLabels:
             row=int(np.nonzero(wrong)[0][0]),
             value=value,
             problem=f"is not a class id ({below})",
-            cure=f"{_CORRECT} Labels are ids from 0 to {self.n_classes - 1}; if they are others, name all classes with "
+            cure=f"{_CORRECT} Labels are ids from 0 to {self.n_classes - 1}. For other labels, name all classes with "
             "label_vocabulary=['...'], in the order of their ids.",
         )
 
@@ -148,14 +148,17 @@ class ClassLabels:
         value = array.reshape(-1)[0]
         if array.dtype.kind in "Mm":
             return Fault(
-                row=0, value=shown(value), problem="is a date or a time span, not a class", cure="Pass labels as texts."
+                row=0,
+                value=shown(value),
+                problem="is a date or a time span, not a class",
+                cure="Pass labels as strings.",
             )
         return Fault(
             row=0,
             value=shown(value),
-            problem="is a text, and the classes have no names",
-            cure="Name them with label_vocabulary=['...'], in the order of their ids; they are learned by themselves "
-            "where a training reads arrays, DataFrames or files.",
+            problem="is a string, but the classes have no names",
+            cure="Name them with label_vocabulary=['...'], in the order of their ids. A training that "
+            "reads arrays, DataFrames or files learns them.",
         )
 
     def _not_named(self, array: Array, names: tuple[str, ...]) -> Fault | None:

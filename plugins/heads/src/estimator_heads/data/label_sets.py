@@ -34,7 +34,7 @@ class LabelSets:
         >>> rule.fault(np.array([[0, 2], [8, -1]]), None).row
         1
         >>> rule.fault(np.array([[0, 1, 0, 0, 1]]), None).problem
-        'has 5 numbers that are 0 or 1, and n_classes of the MultiLabelHead is 7'
+        'has 5 numbers that are 0 or 1, but n_classes of the MultiLabelHead is 7'
     """
 
     n_classes: int
@@ -122,7 +122,7 @@ class LabelSets:
             return "is missing", _CORRECT
         if not isinstance(text, str):
             kind = type(value).__name__
-            return f"is of type {kind}, and labels should be strings if there is a label_vocabulary", _CORRECT
+            return f"is of type {kind}, but labels should be strings if there is a label_vocabulary", _CORRECT
         known = f"{', '.join(map(repr, names[:_SHOWN]))}{', ...' if len(names) > _SHOWN else ''}"
         cure = "Correct the label, or add the class to label_vocabulary and n_classes."
         return f"is not one of the classes {known} (Labels must be >= 0)", cure
@@ -132,22 +132,22 @@ class LabelSets:
             return "is missing", _CORRECT
         if isinstance(value, (str, bytes)):
             cure = "Name them with label_vocabulary=['...'], in the order of their ids."
-            return "is a text, and the classes have no names: labels should be integer ids", cure
+            return "is a string, but the classes have no names: labels should be integer ids", cure
         if isinstance(value, bool) or not isinstance(value, int):
-            return f"is of type {type(value).__name__}, and labels should be integer ids", _IDS
+            return f"is of type {type(value).__name__}, but labels should be integer ids", _IDS
         if 0 <= value < self.n_classes:
             return None
         limits = f"labels must be an integer SparseTensor with values in [0, {self.n_classes})"
-        return f"is not a class id ({limits})", f"{_CORRECT} -1 fills up rows."
+        return f"is not a class id ({limits})", f"{_CORRECT} -1 pads rows."
 
     def _width(self, row: int, values: Array, ids: Array | None) -> Fault:
         if ids is None or len(values) != self.n_classes:
-            problem = f"has {len(values)} numbers that are 0 or 1, and n_classes of the MultiLabelHead is"
-            cure = "Multi-hot labels have a column for each class. In a list of ids, each id stands once."
+            problem = f"has {len(values)} numbers that are 0 or 1, but n_classes of the MultiLabelHead is"
+            cure = "Multi-hot labels have a column for each class. In a list of ids, each id occurs once."
             return Fault(row=row, value=values.tolist(), problem=f"{problem} {self.n_classes}", cure=cure)
         other = int(np.flatnonzero(~_binary(ids).reshape(len(ids), -1).all(1))[0])
-        problem = f"is multi-hot, and row {other} is not: {ids[other].tolist()}"
-        cure = "Correct one of them. In a list of ids, each id stands once."
+        problem = f"is multi-hot, but row {other} is not: {ids[other].tolist()}"
+        cure = "Correct one of them. In a list of ids, each id occurs once."
         return Fault(row=row, value=values.tolist(), problem=problem, cure=cure)
 
 

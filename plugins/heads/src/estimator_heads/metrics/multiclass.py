@@ -170,7 +170,7 @@ def _class_score(
     if isinstance(weights, list | tuple) and len(weights) != np.shape(labels)[0] and _are_ids(weights):
         raise ArgumentError(
             f"The fourth argument of a class metric is weights. Given: {weights!r}. tf_metrics has pos_indices there: "
-            f'say indices={list(weights)!r}, and average="micro", which is its default.'
+            f'use indices={list(weights)!r}, and average="micro", which is its default.'
         )
     if average not in ("micro", "macro", "weighted", "none"):
         raise ArgumentError(f'average must be "micro", "macro", "weighted" or "none". Given: {average!r}.')

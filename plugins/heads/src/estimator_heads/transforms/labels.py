@@ -23,5 +23,5 @@ def labels_of(batch: Mapping[str, np.ndarray[Any, Any]], name: str) -> np.ndarra
     if name not in batch:
         found = ", ".join(map(repr, sorted(map(str, batch))))
         wanted = "one array, such as frame[columns].to_numpy()" if name == "labels" else f"a dict with {name!r}"
-        raise ArgumentError(f"The labels are a dict of {found}, and the head takes {wanted}. Pass them so.")
+        raise ArgumentError(f"The labels are a dict of {found}, but the head takes {wanted}.")
     return batch[name]

@@ -76,7 +76,7 @@ class MultiHotLabels:
             return {**batch, self._feature: given.astype(np.int32)}
         if given is not None and self._n_classes == 2 and (given == -1).any():
             raise ArgumentError(
-                f"{self._feature} of two columns and two classes are 0 and 1, as multi-hot labels. Given: "
+                f"{self._feature} with two columns and two classes must be multi-hot, 0 or 1. Given: "
                 f"{given[(given == -1).any(-1)][0].tolist()}. For ids, add a third column of -1."
             )
         fault = self._rule.fault(labels, None)

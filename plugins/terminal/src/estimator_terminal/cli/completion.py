@@ -14,7 +14,7 @@ from estimator_terminal.completion import SHELLS, completion_script
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Adds the arguments of `estimator completion`."""
-    parser.add_argument("shell", choices=SHELLS, help="whose script")
+    parser.add_argument("shell", choices=SHELLS, help="the shell")
 
 
 def run(args: argparse.Namespace) -> int:

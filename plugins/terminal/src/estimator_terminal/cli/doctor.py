@@ -18,7 +18,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """Adds the arguments of `estimator doctor`."""
     parser.add_argument("plugin", nargs="?", help=argparse.SUPPRESS)
     parser.add_argument(
-        "--model-dir", metavar="DIR", type=local_path, help="where a run writes, or will (default: this directory)"
+        "--model-dir",
+        metavar="DIR",
+        type=local_path,
+        help="the model_dir of a past or future run (default: this directory)",
     )
     parser.add_argument("--devices", action="store_true", help="compute on each device, and compare the results")
     parser.add_argument("--json", action="store_true", help="print JSON")
