@@ -73,7 +73,7 @@ def test_rights(server, method, path, statuses):
 @pytest.mark.parametrize(
     ("content", "mode", "message"),
     [
-        ([{"token": ALL}], 0o604, "Everybody on this machine may read"),
+        ([{"token": ALL}], 0o604, "Every user of this machine may read"),
         ([], 0o600, "must hold a JSON list"),
         ({"token": ALL}, 0o600, "must hold a JSON list"),
         ([{"token": "short"}], 0o600, "at least 16"),
@@ -107,7 +107,7 @@ def test_renewed_tokens_hold_and_garbage_changes_nothing(tmp_path, caplog):
         damage()
         renew()
         assert (allowed(ALL), allowed(SPAM)) == (200, 401)
-    assert caplog.text.count("The tokens known before stay valid") == 2, "a mode alone does not change a file"
+    assert caplog.text.count("The previous tokens stay valid") == 2, "a mode alone does not change a file"
     file_of(tmp_path, [{"token": SPAM}, {"token": "a-third-token-of-spam", "models": ["spam"]}])
     assert (allowed(ALL), allowed(SPAM)) == (200, 401), "it is read without a look"
     renew()

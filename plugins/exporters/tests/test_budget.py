@@ -21,7 +21,7 @@ def test_what_never_fits_and_what_does_not_fit_now():
     budget = Budget(100)
     with budget.lease() as one, budget.lease() as other:
         one.grow(60)
-        with pytest.raises(FullError, match="ask again later"):
+        with pytest.raises(FullError, match="try again later"):
             other.grow(41)
         with pytest.raises(TooLargeError, match="100 bytes"):
             one.grow(41)
@@ -78,7 +78,7 @@ def test_429_says_when_to_ask_again():
             assert runs.wait(30)
             status, answer, content = server.request("POST", PATH, header + binary, headers)
             assert (status, answer["retry-after"]) == (429, "1"), content
-            assert "ask again later" in content["error"]
+            assert "try again later" in content["error"]
             status, _, _ = server.request("GET", "/v2/health/live")
             assert status == 200
         finally:

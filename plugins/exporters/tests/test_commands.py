@@ -24,7 +24,7 @@ def test_exports_lists_and_inspects(export, capsys):
     assert re.search(r"stablehlo +step 2 .*serving_default", line)
     assert main(["exports", export]) == 0
     text = capsys.readouterr().out
-    assert "all files sound" in text
+    assert "all files intact" in text
     assert "takes x: float32 (batch, 3)" in text
     assert main(["exports", export, "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["global_step"] == 2

@@ -37,7 +37,7 @@ def test_a_client_that_says_nothing_is_sent_away(server):
 def test_a_slow_head_is_408(server):
     found = exchange(server, HEAD)
     assert found.startswith(b"HTTP/1.1 408")
-    assert b"did not come within 0.3 s" in found
+    assert b"did not arrive within 0.3 s" in found
 
 
 def test_a_slow_second_head_on_a_connection_is_408(server):

@@ -125,7 +125,7 @@ def test_grpc_wants_the_same(server, files):
 
 
 def test_tokens_are_renewed_and_garbage_changes_nothing(server, files):
-    server.will_log.append("The tokens known before stay valid")
+    server.will_log.append("The previous tokens stay valid")
     for content in ("{", "[]", json.dumps([{"token": "short"}])):
         write(files / "tokens.json", content)
         time.sleep(0.5)
@@ -143,7 +143,7 @@ def test_tokens_are_renewed_and_garbage_changes_nothing(server, files):
 
 
 def test_a_certificate_is_renewed_and_garbage_changes_nothing(server, files):
-    server.will_log.append("The server keeps those that it has")
+    server.will_log.append("The server keeps the previous certificates")
     whole = (files / "server.pem").read_text()
     write(files / "server.pem", "nothing")
     time.sleep(0.5)

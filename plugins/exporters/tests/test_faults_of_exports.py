@@ -228,7 +228,7 @@ def test_a_signature_that_the_protocol_cannot_hold_is_told_and_leaves_the_others
     export = SimpleNamespace(raw_signatures=signatures)
     assert list(served_models("m", export, (1,), lambda name: unobserved)) == ["m"]
     assert caplog.messages == [
-        "m:wave is not served: the protocol does not have the dtype of its output 'y', complex64"
+        "m:wave is not served: the protocol does not support the dtype of its output 'y', complex64"
     ]
     export.raw_signatures = {"serving_default": signature("float8_e4m3fn", "float32")}
     with pytest.raises(ExportError, match="no signature that can be"):

@@ -137,7 +137,7 @@ def test_raw_tensors_and_contents(ask):
         ({"inputs": [tensor(datatype="FLOAT")]}, "INVALID_ARGUMENT", "datatype must be one of"),
         ({"inputs": [tensor(), tensor()]}, "INVALID_ARGUMENT", "2 inputs and 1 raw"),
         ({"inputs": [tensor(np.zeros((2, 2)))]}, "INVALID_ARGUMENT", "takes 16 bytes"),
-        ({"inputs": [{**tensor(), "shape": [-1, 2]}]}, "INVALID_ARGUMENT", "sizes from 0 on"),
+        ({"inputs": [{**tensor(), "shape": [-1, 2]}]}, "INVALID_ARGUMENT", "sizes of at least 0"),
         ({"raw_input_contents": []}, "INVALID_ARGUMENT", "takes 2 values"),
         ({"inputs": [tensor(datatype="FP16")], "raw_input_contents": []}, "INVALID_ARGUMENT", "FP16 has no contents"),
         (
@@ -262,7 +262,7 @@ def test_a_call_that_outlasts_the_drain_is_told_to_ask_again():
         told = call.exception(30)
         go.set()
     assert told.code() == grpc.StatusCode.UNAVAILABLE
-    assert told.details() == "the server ended before the model had answered; ask again"
+    assert told.details() == "the server stopped before the model answered; try again"
     assert 'estimator_requests_total{model="m",status="503"} 1.0' in server.metrics.text().decode()
     assert server.engine.draining.overdue
 

@@ -113,7 +113,7 @@ X = {"name": "x", "datatype": "FP32", "shape": [1, 2], "data": [1, 2]}
         ({"inputs": [{**X, "shape": [-1, 2]}]}, "shape must be a list"),
         ({"inputs": [{**X, "shape": [True, 2]}]}, "shape must be a list"),
         ({"inputs": [{**X, "shape": [10**12, 2]}]}, "shape must be a list"),
-        ({"inputs": [{**X, "shape": [3, 2]}]}, "takes 6 values, the request has 2"),
+        ({"inputs": [{**X, "shape": [3, 2]}]}, "needs 6 values, but the request has 2"),
         ({"inputs": [{**X, "data": [1, "a"]}]}, "'a' is not of type FP32"),
         ({"inputs": [{**X, "data": [1, None]}]}, "'None' is not of type FP32"),
         ({"inputs": [{**X, "data": [[1], 2]}]}, "nested evenly"),

@@ -133,7 +133,7 @@ def test_an_export_of_one_batch_size_scores_batches_of_it(estimator, tmp_path, o
     expected = np.concatenate([run(x=features["x"][at : at + 4])["logits"] for at in (0, 4, 8)])
     np.testing.assert_array_equal(np.load(tmp_path / "y.npz")["logits"], expected)
     np.savez(tmp_path / "x.npz", x=features["x"][:10])
-    with pytest.raises(ArgumentError, match=r"row 8: the export takes batches of 4 rows, and the last one has 2"):
+    with pytest.raises(ArgumentError, match=r"row 8: the export takes batches of 4 rows, but the last one has 2"):
         score_files(job)
     with pytest.raises(ArgumentError, match=r"--batch-size 8: the export takes batches of 4 rows"):
         score_files(replace(job, batch_size=8))
@@ -151,7 +151,7 @@ def test_complex_scores_are_written_where_a_file_can_hold_them(estimator, tmp_pa
     assert score_files(job).rows == 2
     assert np.load(tmp_path / "y.npz")["y"].imag.any()
     for name in ("y.csv", "y.parquet", "y.jsonl"):
-        with pytest.raises(ArgumentError, match=r"holds no complex numbers, and \['y'\] are complex"):
+        with pytest.raises(ArgumentError, match=r"cannot hold complex numbers, but \['y'\] are complex"):
             score_files(replace(job, output=tmp_path / name))
 
 
@@ -343,7 +343,7 @@ def test_rows_of_parquet_whose_lists_do_not_fit_are_skipped_as_others_are(tmp_pa
     assert [batch.arrays["x"].tolist() for batch in batches] == [[[1, 2], [4, 5]], [[12, 13]]]
     assert [batch.first for batch in batches] == [0, 2]  # among the readable rows
     assert [batch.kept["k"].tolist() for batch in batches] == [[b"a", b"c"], [b"i"]]
-    assert "row 1: column 'x' has 1 values, and the signature takes 2." in caplog.text
+    assert "row 1: column 'x' has 1 values, but the signature takes 2." in caplog.text
     assert f"Skipped 6 rows of {path} whose lists do not fit the signature." in caplog.text
     for refusing in ({"skip_bad_rows": False}, {"inputs": {"x": Feature((4, 2))}}):  # such a batch has to be full
         with pytest.raises(ArgumentError, match="row 1: column 'x' has 1 values"):

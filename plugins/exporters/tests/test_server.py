@@ -245,7 +245,7 @@ def test_more_requests_than_the_limit_are_turned_away():
             time.sleep(0.01)
         status, headers, content = server.request("POST", "/v2/models/slow/infer", {"inputs": [GOOD]})
         assert (status, headers["retry-after"]) == (503, "1")
-        assert "2 requests are under way" in content["error"]
+        assert "2 requests are in progress" in content["error"]
         go_on.set()
         assert [one.result()[0] for one in waiting] == [200, 200]
 

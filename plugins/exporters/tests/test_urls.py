@@ -67,7 +67,7 @@ def test_exports_at_a_url_are_listed_and_shown(store, capsys):
     assert main(["exports", f"file://{store}/final"]) == 0
     assert str(FIRST) in capsys.readouterr().out
     assert main(["exports", f"file://{store}/final/{FIRST}"]) == 0
-    assert "all files sound" in capsys.readouterr().out
+    assert "all files intact" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("command", ["exports", "serve"])

@@ -86,7 +86,7 @@ def test_the_raw_signature_of_our_reader_is_the_same(exported):
     [
         (
             tab.categorical_column_with_vocabulary_list("tags", ["red"], max_values=1),
-            "2 places and its column 1: a graph cannot refuse",
+            "2 places, but its column has 1: a graph cannot refuse",
         ),
     ],
 )

@@ -86,9 +86,9 @@ def _rows(features: Mapping[str, Feature]) -> list[tuple[str, str, str]]:
 
 def _data(seen: Mapping[str, Mapping[str, Any]]) -> str:
     if not seen:
-        return "No training has noted what it saw."
+        return "No training recorded its data."
     rows = [(name, str(facts.get("dtype", "")), str(facts.get("places", ""))) for name, facts in seen.items()]
-    return f"What training saw:\n\n{table(('feature', 'dtype', 'values an example, at most'), rows)}"
+    return f"Data seen in training:\n\n{table(('feature', 'dtype', 'values per example, at most'), rows)}"
 
 
 def _metrics(found: Mapping[str, Mapping[str, Any]], step: int) -> str:

@@ -19,7 +19,7 @@ def require(extra: str, *modules: str) -> None:
         if spec is not None and spec.submodule_search_locations is None:  # the package is a folder
             # An import would run the file as a program, which might export again without end.
             raise ExportError(
-                f"The export format {extra!r} needs the package {name}, and Python finds {spec.origin} in its place. "
+                f"The export format {extra!r} needs the package {name}, but Python finds {spec.origin} in its place. "
                 "Rename that file."
             )
     if missing:

@@ -145,7 +145,7 @@ class Loaded:
             )
             raise ExportError(
                 f"The raw signatures of {self.directory} need a host transform that cannot be loaded: {error} "
-                f"The export was made with {made_with}. Its array signatures work without."
+                f"The export was made with {made_with}. Its array signatures work without it."
             ) from error
 
 

@@ -89,7 +89,7 @@ def read_manifest(directory: Path, format_name: str) -> dict[str, Any]:
             "Install a newer estimator-exporters."
         )
     if content.get("seal") != seal(content):
-        raise ExportError(f"{path} was changed after it was written (its seal does not fit). Export again.")
+        raise ExportError(f"{path} was changed after it was written (its seal does not match). Export again.")
     if version != FORMAT_VERSION or not all(isinstance(content.get(key), kind) for key, kind in _KEYS.items()):
         raise ExportError(f"{path} lacks keys that a manifest must have: {', '.join(_KEYS)}. Export again.")
     for name, expected in content["files"].items():
@@ -116,4 +116,4 @@ def _check_file(directory: Path, name: str, expected: Any) -> None:
     if not file.is_file():
         raise ExportError(f"{file} is missing: the export is incomplete. Export again.")
     if checksum(file) != expected:
-        raise ExportError(f"{file} is damaged: its checksum does not fit. Export again.")
+        raise ExportError(f"{file} is damaged: its checksum does not match. Export again.")

@@ -65,7 +65,7 @@ def _line(row: dict[str, Any]) -> str:
 def _described(directory: str, manifest: dict[str, Any]) -> str:
     versions = ", ".join(f"{name} {version}" for name, version in manifest["provenance"].get("versions", {}).items())
     lines = [
-        f"{directory}: {manifest['format']}, step {manifest['global_step']}, all files sound",
+        f"{directory}: {manifest['format']}, step {manifest['global_step']}, all files intact",
         f"made with {versions}",
     ]
     for name, signature in manifest["signatures"].items():

@@ -58,7 +58,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--on", choices=("ray", "beam"), help="the engine that scores (default: this process)")
     parser.add_argument("--workers", type=int, help="with --on ray: number of parallel actors (default: 1)")
-    parser.add_argument("--beam-options", metavar="TEXT", help="with --on beam: options of its runner, as one text")
+    parser.add_argument("--beam-options", metavar="TEXT", help="with --on beam: options of its runner, as one string")
     parser.add_argument(
         "--staging", metavar="PLACE", help="with --on beam: directory or URL that its workers can write to"
     )

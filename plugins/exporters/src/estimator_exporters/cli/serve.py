@@ -152,7 +152,7 @@ def _observing(args: argparse.Namespace) -> Observing:
     try:
         log = RequestLog(Sampling(directory=args.request_log, rate=args.request_share, masked=masked))
     except OSError as error:
-        raise ArgumentError(f"--request-log: {args.request_log} cannot be made: {error}.") from error
+        raise ArgumentError(f"--request-log: {args.request_log} cannot be created: {error}.") from error
     return Observing(recorder=log, tracing=tracing, close=log.close)
 
 
@@ -162,5 +162,5 @@ def _sizes(text: str) -> list[int]:
     except ValueError:
         sizes = []
     if not sizes or sizes[0] < 1:
-        raise ArgumentError(f"--batch-sizes must be positive integers with commas between, given: {text!r}.")
+        raise ArgumentError(f"--batch-sizes must be positive integers separated by commas, given: {text!r}.")
     return sizes

@@ -218,8 +218,8 @@ class BestExporter(WritingExporter):
         lost = self._best((one for one in everything if one["global_step"] not in steps), with_checkpoint=False)
         if lost is not None and self._better(current, lost):
             _log.warning(
-                "Exporter %s exports step %s. The evaluation at step %s was better, but no checkpoint holds it: "
-                "RunConfig(save_checkpoints_steps=N), N being the steps between evaluations, saves one for each.",
+                "Exporter %s exports step %s. The evaluation at step %s was better, but no checkpoint holds it. "
+                "RunConfig(save_checkpoints_steps=N), where N is the steps between evaluations, saves one for each.",
                 self.name,
                 current.get("global_step"),
                 lost["global_step"],

@@ -74,7 +74,7 @@ def _stacked(name: str, rows: list[Any]) -> np.ndarray:
         return np.stack([np.asarray(row) for row in rows])
     except ValueError as error:
         raise ArgumentError(
-            f"input {name!r}: its rows are not arrays of one shape ({error}). Bring all rows to the same length."
+            f"input {name!r}: its rows are not arrays of one shape ({error}). Give all rows the same length."
         ) from error
 
 

@@ -46,7 +46,7 @@ def _check_readable(model: Any, name: str) -> None:
     except Exception as error:
         lacks = _LACKS.search(str(error))
         if lacks is None:
-            raise ExportError(f"Signature {name!r} is not read by onnxruntime: {error}. Use 'stablehlo'.") from error
+            raise ExportError(f"onnxruntime cannot read signature {name!r}: {error}. Use 'stablehlo'.") from error
         raise ExportError(
             f"Signature {name!r} uses {lacks.group(1)} of a dtype that onnxruntime does not run on a CPU. Compute in "
             "float32, or use the format 'stablehlo'."

@@ -15,7 +15,7 @@ PACKAGE = "onnxruntime-extensions>=0.13,<0.15"
 # The operator returns the remainder of an unsigned division. -1 is the largest divisor, so the remainder is the hash.
 _WHOLE = -1
 _KNOWN = (b"Fingerprint64", -0x7E85F57D6CA3173F)
-_WRONG = f"hashes are others here: install {PACKAGE}"
+_WRONG = f"hashes differ here: install {PACKAGE}"
 
 
 def buckets(nodes: Nodes, value: Value, count: int) -> str:

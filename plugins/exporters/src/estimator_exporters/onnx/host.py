@@ -78,8 +78,8 @@ def _fit(nodes: Nodes, operation: Fit, values: Values) -> Values:
     (given,) = value.shape
     if given > width:
         raise ExportError(
-            f"A feature has {given} places and its column {width}: a graph cannot refuse batches that have values "
-            f"beyond. Give the feature {width} places in the receiver, or use the format 'stablehlo'."
+            f"A feature has {given} places, but its column has {width}: a graph cannot refuse batches with "
+            f"more values. Give the feature {width} places in the receiver, or use the format 'stablehlo'."
         )
     if given == width:
         return {operation.output: value}

@@ -124,8 +124,8 @@ def _check(signature: SignatureSpec, request: ExportRequest) -> None:
     shared = sorted(signature.inputs.keys() & signature.outputs.keys())
     if shared:
         raise ExportError(
-            f"Signature {signature.name!r}: {', '.join(map(repr, shared))} is an input and an output, and in an ONNX "
-            "graph a name stands for one thing. Rename the output, or use the format 'stablehlo'."
+            f"Signature {signature.name!r}: {', '.join(map(repr, shared))} is an input and an output, but in an ONNX "
+            "graph each name must be unique. Rename the output, or use the format 'stablehlo'."
         )
     for kind, named in (("input", signature.inputs), ("output", signature.outputs)):
         for name, feature in named.items():

@@ -67,7 +67,7 @@ def _parsed(name: str, feature: ParsedFeature, value: Any) -> Any:
     if feature.variable:
         (places,) = feature.shape
         found = tf.shape(value)[1]
-        message = f"The feature {name!r} has more values than the {places} that this export takes."
+        message = f"The feature {name!r} has more values than the {places} that this export accepts."
         with _refused_unless(found <= places, message):
             value = tf.pad(value, cast(Any, [[0, 0], [0, places - found]]), constant_values=_blank(value.dtype))
         value = tf.ensure_shape(value, [None, places])
@@ -81,7 +81,7 @@ def narrowed(value: Any, dtype: str, what: str) -> Any:
         return value
     if value.dtype.is_integer and wanted.is_integer and value.dtype.size > wanted.size:
         inside = tf.reduce_all((value >= wanted.min) & (value <= wanted.max))
-        with _refused_unless(inside, f"{what} has a value out of the range of {dtype}."):
+        with _refused_unless(inside, f"{what} has a value outside the range of {dtype}."):
             return tf.cast(value, wanted)
     return tf.cast(value, wanted)
 
@@ -198,7 +198,7 @@ def _full_lengths(operation: FullLengths, values: Tensors) -> Tensors:
 def _equal_lengths(operation: EqualLengths, values: Tensors) -> Tensors:
     first, *others = operation.inputs
     same: Any = reduce(tf.logical_and, [tf.reduce_all(tf.equal(values[first], values[other])) for other in others])
-    with _refused_unless(same, "Sequences must be as long as each other."):
+    with _refused_unless(same, "All sequences of an example must have the same length."):
         return {name: tf.identity(values[name]) for name in operation.inputs}
 
 

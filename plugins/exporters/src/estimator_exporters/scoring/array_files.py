@@ -208,7 +208,7 @@ def _row(where: str, row: Any, reading: Reading) -> dict[str, Any]:
     if isinstance(row, Exception):
         raise ArgumentError(f"{where}: not JSON: {row}.") from row
     if not isinstance(row, dict):
-        raise ArgumentError(f"{where}: it must be an object with {sorted(reading.inputs)}, given: {str(row)[:200]}.")
+        raise ArgumentError(f"{where} must be an object with {sorted(reading.inputs)}, given: {str(row)[:200]}.")
     found = {name: _value(where, name, row, feature, reading) for name, feature in reading.inputs.items()}
     return {name: _as_text(row.get(name)) for name in reading.keep} | found
 
@@ -260,7 +260,7 @@ def _number(text: str, dtype: str) -> Any:
         return json.loads(text)
     except ValueError:
         if dtype == "bool" or "_" in text:
-            raise ValueError(f"{text[:200]!r} is none") from None
+            raise ValueError(f"{text[:200]!r} is not a valid value") from None
         return (float if "float" in dtype else int)(text)
 
 

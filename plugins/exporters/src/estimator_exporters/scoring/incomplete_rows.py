@@ -49,7 +49,7 @@ class Treatment:
             content = json.loads((directory / name).read_text())
             na_values, field_delim = content.get("na_values", []), content.get("field_delim")
             if not isinstance(na_values, list) or not all(isinstance(text, str) for text in na_values):
-                raise TypeError("na_values must be a list of texts")
+                raise TypeError("na_values must be a list of strings")
             if not (field_delim is None or (isinstance(field_delim, str) and len(field_delim) == 1)):
                 raise TypeError("field_delim must be one character or null")
             return cls(

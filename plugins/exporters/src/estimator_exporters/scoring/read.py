@@ -60,7 +60,7 @@ class Reading:
         delim = self.field_delim
         if delim is not None and (len(delim) != 1 or not delim.isascii() or delim in '\r\n"'):
             raise ArgumentError(
-                f"--field-delim must be one ASCII character, no quote and no line end, given: {delim!r}."
+                f"--field-delim must be one ASCII character other than a quote or a line end, given: {delim!r}."
             )
 
 
@@ -139,7 +139,9 @@ def read(path: Path, reading: Reading) -> Iterator[Batch]:
         return _tables(path, kind, reading) if has_rows(path, kind) else iter(())
     if kind == ".parquet":
         wide = [name for name, feature in reading.inputs.items() if len(feature.shape) > 2]
-        raise ArgumentError(f"{path}: {wide} has more than one axis, and a column of Parquet none. Use .npz or .jsonl.")
+        raise ArgumentError(
+            f"{path}: {wide} has more than one axis per row, but a Parquet column has at most one. Use .npz or .jsonl."
+        )
     return _plain(path, read_lines(path, kind, reading), reading)
 
 
@@ -290,7 +292,7 @@ def _misfits(path: Path, first: int, batch: Mapping[str, Any], reading: Reading)
         filled = column.values.dtype == object or bool(np.isnan(column.fill))
         for row in np.flatnonzero(column.lengths > width if filled else column.lengths != width).tolist():
             told = (
-                f"{path}, row {first + row}: column {name!r} has {int(column.lengths[row])} values, and the signature "
+                f"{path}, row {first + row}: column {name!r} has {int(column.lengths[row])} values, but the signature "
                 f"takes {width}."
             )
             if not reading.skip_bad_rows or fixed_rows(reading.inputs) is not None:

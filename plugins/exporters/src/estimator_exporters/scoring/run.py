@@ -97,7 +97,9 @@ def _score(job: Job, path: Path) -> Done:
     treatment = Treatment.of(loaded.directory, loaded)
     imaginary = sorted(name for name, each in signature.outputs.items() if each.dtype.startswith("complex"))
     if imaginary and path.suffix != ".npz":
-        raise ArgumentError(f"{path.suffix} holds no complex numbers, and {imaginary} are complex. Write .npz instead.")
+        raise ArgumentError(
+            f"A {path.suffix} file cannot hold complex numbers, but {imaginary} are complex. Write .npz instead."
+        )
     fixed = fixed_rows(signature.inputs)
     if fixed is not None and job.batch_size not in (None, fixed):
         raise ArgumentError(f"--batch-size {job.batch_size}: the export takes batches of {fixed} rows. Leave it out.")
@@ -122,5 +124,5 @@ def _score(job: Job, path: Path) -> Done:
             shown += piece.refused[: max(_SHOWN - len(shown), 0)]
         if not rows:
             files = ", ".join(job.inputs)
-            raise ArgumentError(f"{files}: no row that can be scored: the input has no rows, or only bad rows.")
+            raise ArgumentError(f"{files}: no row can be scored: the input has no rows, or only bad rows.")
     return Done(rows=rows, left_out=refused, shown=tuple(shown))

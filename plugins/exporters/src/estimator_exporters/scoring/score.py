@@ -52,7 +52,7 @@ def score(
     for batch in batches:
         if fixed is not None and batch.rows != fixed:  # padding might change the scores of the other rows
             raise ArgumentError(
-                f"{batch.path}, row {batch.first}: the export takes batches of {fixed} rows, and the last one has "
+                f"{batch.path}, row {batch.first}: the export takes batches of {fixed} rows, but the last one has "
                 f"{batch.rows}. Give each file a multiple of {fixed} rows, or export with None as the batch size."
             )
         size = fixed or min(batch_size, 1 << (batch.rows - 1).bit_length())
@@ -90,7 +90,7 @@ def _columns(signature: object, batch: Batch, outputs: Mapping[str, np.ndarray])
         shapes = ", ".join(f"{name} {list(array.shape)}" for name, array in outputs.items())
         raise ArgumentError(
             f"The signature returns no value for each row, but {shapes} for {batch.rows} rows. "
-            "Take another --signature."
+            "Choose another --signature."
         )
     for name in batch.kept:
         if name in scores:  # its values would be replaced

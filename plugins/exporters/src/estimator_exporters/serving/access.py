@@ -58,7 +58,7 @@ def access_from(path: Path) -> Access:
     except (OSError, ValueError) as error:
         raise ArgumentError(f"The file of tokens {path} cannot be read: {error}.") from error
     if others:
-        raise ArgumentError(f"Everybody on this machine may read the tokens in {path}. Run: chmod o= {path}")
+        raise ArgumentError(f"Every user of this machine may read the tokens in {path}. Run: chmod o= {path}")
     if not isinstance(content, list) or not content or not all(_is_right(entry) for entry in content):
         raise ArgumentError(
             f'{path} must hold a JSON list of {{"token": "at least 16 characters", "models": ["name", ...]}}.'
@@ -88,9 +88,9 @@ def renewed_access(path: Path) -> tuple[Access, Callable[[], None]]:
         try:
             current = access_from(path)
         except ArgumentError as error:
-            _log.error("%s The tokens known before stay valid", error)
+            _log.error("%s The previous tokens stay valid", error)
         else:
-            _log.info("The tokens are those that %s holds now", path)
+            _log.info("The server now uses the tokens in %s", path)
 
     return check, renew
 
@@ -101,14 +101,14 @@ def access_of(rights: Sequence[Right]) -> Access:
     def check(authorization: str | None, model: str) -> None:
         kind, _, token = (authorization or "").partition(" ")
         if kind.lower() != "bearer" or not token:
-            raise UnauthorizedError("this server wants a token: Authorization: Bearer TOKEN")
+            raise UnauthorizedError("this server requires a token: Authorization: Bearer TOKEN")
         digest = _digest(token.strip())
         found = [right for right in rights if hmac.compare_digest(right.digest, digest)]
         if not found:
             raise UnauthorizedError("the token is unknown")
         own = model.partition(":")[0]
         if model and not any(fnmatchcase(own, pattern) for right in found for pattern in right.models):
-            raise ForbiddenError("the token has no right to this model")
+            raise ForbiddenError("the token does not permit this model")
 
     return check
 
@@ -128,7 +128,7 @@ def check_reachable(host: str, *, protected: bool, insecure: bool) -> None:
         return
     raise ArgumentError(
         f"With --host {host} other machines could use this server, without authentication. Give --tokens FILE, "
-        "or --tls-client-ca FILE with --tls-cert and --tls-key; or say --allow-anyone, for example behind a proxy."
+        "or --tls-client-ca FILE with --tls-cert and --tls-key; or pass --allow-anyone, for example behind a proxy."
     )
 
 

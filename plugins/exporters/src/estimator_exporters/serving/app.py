@@ -113,7 +113,7 @@ class _Server:
                 await asyncio.to_thread(self._renew)
                 await self._repository.refresh()
             except Exception:
-                _log.exception("Looking for new exports failed")
+                _log.exception("The check for new exports failed")
 
     async def metadata(self, request: Request) -> Response:
         """Returns the name and version of the server."""

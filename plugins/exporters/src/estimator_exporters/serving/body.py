@@ -45,7 +45,7 @@ async def read_body(
         ClientGoneError: the client has disconnected.
     """
     if length is not None and length.isascii() and length.isdigit() and (len(length) > 18 or int(length) > limit):
-        raise TooLargeError(f"the body has {length} bytes; this server takes {limit}")
+        raise TooLargeError(f"the body has {length} bytes; this server accepts {limit}")
     first: bytes = b""
     body = bytearray()
     try:
@@ -65,7 +65,7 @@ async def read_body(
                 else:
                     body += piece
     except TimeoutError as error:
-        raise TooSlowError(f"the body did not come within {seconds:g} s") from error
+        raise TooSlowError(f"the body did not arrive within {seconds:g} s") from error
     return first or body
 
 
@@ -80,7 +80,7 @@ def inflated(body: bytes | bytearray, encoding: str | None, *, limit: int, lease
     if name == "identity":
         return body
     if name not in ("gzip", "deflate"):
-        raise UnsupportedError(f"content-encoding {name!r} is not read; send gzip, deflate or none")
+        raise UnsupportedError(f"content-encoding {name!r} is not supported; send gzip, deflate or none")
     decoder = zlib.decompressobj(zlib.MAX_WBITS | (16 if name == "gzip" else 0))
     found, given = bytearray(), memoryview(body)
     try:

@@ -45,8 +45,8 @@ class Budget:
                 self.used += count
                 return
         if held + count > self.total:
-            raise TooLargeError(f"the request takes more than the memory for all requests, {self.total} bytes")
-        raise FullError("the server's memory for requests is full; ask again later")
+            raise TooLargeError(f"the request needs more than the memory for all requests, {self.total} bytes")
+        raise FullError("the server's memory for requests is full; try again later")
 
     def give_back(self, count: int) -> None:
         """Returns bytes to the budget."""

@@ -77,7 +77,7 @@ def connections(limits: Limits, budget: Budget) -> type[HttpToolsProtocol]:
             parser: Any = self.parser
             if parser.should_upgrade() and any(name in _BODIES and value != b"0" for name, value in self.headers):
                 self._refuse(b"400 Bad Request", _UPGRADE)  # the parser would drop the body
-                raise ValueError("another protocol is asked for")
+                raise ValueError("another protocol is requested")
             super().on_headers_complete()
 
         def on_body(self, body: bytes) -> None:
@@ -144,7 +144,7 @@ def connections(limits: Limits, budget: Budget) -> type[HttpToolsProtocol]:
             if self.transport.is_closing():
                 return
             if self._part != _BODY:
-                self._refuse(b"408 Request Timeout", f"the request did not come within {limits.body_seconds:g} s")
+                self._refuse(b"408 Request Timeout", f"the request did not arrive within {limits.body_seconds:g} s")
             elif self.cycle.response_complete:
                 self.transport.close()  # it was answered, and its body continues
             # otherwise the code that answers it reads the body, within the same time

@@ -72,7 +72,7 @@ def from_bytes(name: str, content: memoryview, shape: tuple[int, ...], what: str
     dtype = NUMPY[name]
     if len(content) != count * dtype.itemsize:
         raise BadRequestError(
-            f"{what}: shape {list(shape)} of {name} takes {count * dtype.itemsize} bytes, the request has "
+            f"{what}: shape {list(shape)} of {name} needs {count * dtype.itemsize} bytes, but the request has "
             f"{len(content)}"
         )
     raw = np.frombuffer(content, dtype if name != "BOOL" else np.uint8)
@@ -100,7 +100,9 @@ def from_json(name: str, data: list[Any], shape: tuple[int, ...], what: str, *, 
         raise BadRequestError(f"{what}: BF16 has no form in JSON; send it in binary")
     flat = _flat(data, what)
     if len(flat) != _count(shape):
-        raise BadRequestError(f"{what}: shape {list(shape)} takes {_count(shape)} values, the request has {len(flat)}")
+        raise BadRequestError(
+            f"{what}: shape {list(shape)} needs {_count(shape)} values, but the request has {len(flat)}"
+        )
     width = max(len(flat) // shape[0] if shape and shape[0] else 1, 1)
     if len(flat) <= _SLICE:
         return _from_values(name, flat, what, literals, width).reshape(shape)
@@ -217,7 +219,7 @@ _WANTED = {
     "i": "a whole number",
     "u": "a whole number",
     "f": "a number",
-    "O": "a text",
+    "O": "a string",
 }
 
 

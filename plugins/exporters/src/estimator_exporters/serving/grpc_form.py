@@ -42,7 +42,7 @@ def inputs_of(request: Any, values: int) -> Arrays:
         if tensor.datatype not in NUMPY:
             raise BadRequestError(f"{what}: datatype must be one of {', '.join(NUMPY)}")
         if len(shape) > 32 or any(not 0 <= size < 2**31 for size in shape):
-            raise BadRequestError(f"{what}: shape must be of sizes from 0 on")
+            raise BadRequestError(f"{what}: shape must hold sizes of at least 0")
         if "shared_memory_region" in tensor.parameters:
             raise BadRequestError(f"{what}: shared memory is not supported")
         if tensor.datatype == "BYTES" and math.prod(shape) > values:
@@ -64,7 +64,7 @@ def response_of(request: Any, name: str, version: str, outputs: Arrays) -> Any:
     response = MESSAGES["ModelInferResponse"](model_name=name, model_version=version, id=request.id)
     for key in asked:
         if key not in outputs:
-            raise BadRequestError(f"there is no output {key!r}; there are {sorted(outputs)}")
+            raise BadRequestError(f"there is no output {key!r}; the outputs are {sorted(outputs)}")
         array = outputs[key]
         response.outputs.add(name=key, datatype=datatype(array.dtype), shape=array.shape)
         response.raw_output_contents.append(to_bytes(array))
@@ -77,7 +77,9 @@ def _contents(tensor: Any, shape: tuple[int, ...], what: str) -> np.ndarray:
         raise BadRequestError(f"{what}: {tensor.datatype} has no contents; send it in raw_input_contents")
     values = list(getattr(tensor.contents, field))
     if len(values) != math.prod(shape):
-        raise BadRequestError(f"{what}: shape {list(shape)} takes {math.prod(shape)} values, {field} has {len(values)}")
+        raise BadRequestError(
+            f"{what}: shape {list(shape)} needs {math.prod(shape)} values, but {field} has {len(values)}"
+        )
     if tensor.datatype == "BYTES":
         return objects(values).reshape(shape)
     try:

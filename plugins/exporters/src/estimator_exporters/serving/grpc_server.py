@@ -35,8 +35,8 @@ _CODES = {
     429: grpc.StatusCode.UNAVAILABLE,
 }
 _TELLING = 0.2  # seconds in which late calls are refused with advice to retry; gRPC cancels calls that it still queues
-_ENDS = "the server ends; ask again"
-_ENDED = "the server ended before the model had answered; ask again"
+_ENDS = "the server is stopping; try again"
+_ENDED = "the server stopped before the model answered; try again"
 _HEALTH = ("ServerLive", "ServerReady")
 Handler = Callable[[Any], Awaitable[Any]]
 

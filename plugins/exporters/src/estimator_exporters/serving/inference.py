@@ -148,7 +148,7 @@ class Inference:
             return ClientGoneError.status, {}, b""
         except asyncio.CancelledError:
             self._engine.draining.overdue = True
-            ended = BusyError("the server ended before the model had answered; ask again")
+            ended = BusyError("the server stopped before the model answered; try again")
             return ended.status, ended.headers, explained(str(ended))
         except Exception:
             _log.exception("A request failed")
@@ -162,7 +162,7 @@ class Inference:
         limits = self._limits
         self._engine.access(sent.get("authorization"), route.name)
         if self._under_way > limits.under_way:
-            raise BusyError(f"{limits.under_way} requests are under way; ask again later")
+            raise BusyError(f"{limits.under_way} requests are in progress; try again later")
         self._repository.check(route.name, route.version)  # refused before its body is read
         length, encoding = sent.get("content-length"), sent.get("content-encoding")
         body = await read_body(receive, length, limit=limits.body_bytes, seconds=limits.body_seconds, lease=lease)

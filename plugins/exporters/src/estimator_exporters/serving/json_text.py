@@ -119,7 +119,7 @@ class _Reader:
         """Returns the only value of the text."""
         found, at = self._value(0, 0)
         if self._space(at) != len(self._text):
-            raise ValueError(f"more follows at character {at}")
+            raise ValueError(f"more text follows at character {at}")
         return found
 
     def _value(self, at: int, depth: int) -> tuple[Any, int]:

@@ -138,11 +138,13 @@ def served_models(
         own = name if key == "serving_default" else f"{name}:{key}"
         foreign = _foreign(signature)
         if foreign:
-            _log.error("%s is not served: the protocol does not have the dtype of its %s", own, ", ".join(foreign))
+            _log.error("%s is not served: the protocol does not support the dtype of its %s", own, ", ".join(foreign))
             continue
         found[own] = ServedModel(signature, batch_sizes, observe(own), recorder(own, signature.inputs))
     if not found:
-        raise ExportError("it has no signature that can be. Export complex numbers in two parts, float8 as float32.")
+        raise ExportError(
+            "it has no signature that can be served. Export complex numbers in two parts, float8 as float32."
+        )
     return found
 
 

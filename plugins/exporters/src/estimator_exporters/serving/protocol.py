@@ -94,7 +94,7 @@ def build_response(
     chunks: list[bytes] = []
     for name, binary in asked.items():
         if name not in results:
-            raise BadRequestError(f"there is no output {name!r}; there are {sorted(results)}")
+            raise BadRequestError(f"there is no output {name!r}; the outputs are {sorted(results)}")
         array = results[name]
         tensor: dict[str, Any] = {"name": name, "datatype": datatype(array.dtype), "shape": list(array.shape)}
         if binary:
@@ -128,11 +128,11 @@ def _input(tensor: Any, binary: memoryview, values: int, charge: Callable[[int],
         return name, from_json(kind, tensor.pop("data"), shape, what), 0
     size = parameters["binary_data_size"]
     if isinstance(size, bool) or not isinstance(size, int) or size < 0:
-        raise BadRequestError(f"{what}: binary_data_size must be an integer from 0 on")
+        raise BadRequestError(f"{what}: binary_data_size must be an integer of at least 0")
     if "data" in tensor:
         raise BadRequestError(f"{what}: it has both data and binary_data_size")
     if size > len(binary):
-        raise BadRequestError(f"{what}: binary_data_size is {size}, and {len(binary)} bytes are left")
+        raise BadRequestError(f"{what}: binary_data_size is {size}, but {len(binary)} bytes are left")
     if kind == "BYTES":
         count = size // 4  # each string has a length prefix of 4 bytes; from_bytes refuses a shape with more strings
         if count > values and math.prod(shape) > values:
@@ -149,7 +149,7 @@ def _tensor(tensor: Any) -> tuple[str, str, tuple[int, ...]]:
         raise BadRequestError(f"input {name!r}: datatype must be one of {', '.join(NUMPY)}")
     sizes = isinstance(shape, list) and len(shape) <= _MAX_RANK
     if not sizes or not all(type(size) is int and 0 <= size < 2**31 for size in shape):
-        raise BadRequestError(f"input {name!r}: shape must be a list of integers from 0 on")
+        raise BadRequestError(f"input {name!r}: shape must be a list of integers of at least 0")
     return name, kind, tuple(shape)
 
 

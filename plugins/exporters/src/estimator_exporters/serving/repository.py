@@ -169,7 +169,7 @@ class Repository:
         """
         versions = self.models.get(name)
         if not versions:
-            raise NotFoundError(f"there is no model {name!r}; there are {sorted(self.models)}")
+            raise NotFoundError(f"there is no model {name!r}; the models are {sorted(self.models)}")
         chosen = max(versions, key=lambda known: (len(known), known)) if version is None else version
         if chosen not in versions:
             raise NotFoundError(f"model {name!r} has no version {version!r}; it has {sorted(versions)}")
@@ -236,7 +236,7 @@ class Repository:
         try:
             wanted = await asyncio.to_thread(source.newest, depth, brought)
         except EstimatorError as error:  # serving continues while a store cannot be read
-            _log.error("New exports of %s cannot be looked for: %s", source.name, error)
+            _log.error("The check for new exports of %s failed: %s", source.name, error)
             return [], loaded
         for path in wanted:
             stamp = _stamp(path)  # before it is read, because more files may arrive during the read

@@ -69,7 +69,7 @@ def _record(example: Mapping[str, Any]) -> bytes:
             else:
                 feature.int64_list.value.extend(values)
         except (TypeError, ValueError) as error:
-            raise BadRequestError(f"feature {name!r}: {str(value)[:40]!r} is nothing for a tf.Example") from error
+            raise BadRequestError(f"feature {name!r}: {str(value)[:40]!r} cannot be a value of a tf.Example") from error
     return record.SerializeToString()
 
 

@@ -83,7 +83,7 @@ class Tls:
             try:
                 return self.read()
             except ArgumentError as error:
-                _log.error("%s The server keeps those that it has", error)
+                _log.error("%s The server keeps the previous certificates", error)
                 return None
 
         return look
@@ -100,7 +100,7 @@ class Tls:
             parts = changed()
             if parts is not None:
                 _load(context, parts)
-                _log.info("Serving with the certificate that %s holds now", self.certificate)
+                _log.info("Serving with the new certificate in %s", self.certificate)
 
         return renew
 

@@ -98,8 +98,8 @@ class _Padded:
         whole = [name for name, feature in self.outputs.items() if feature.shape[:1] != (None,)]
         if whole and total not in self.programs:
             raise ArgumentError(
-                f"A batch of {total} rows would be padded or cut, which changes the outputs {whole}: they are of the "
-                f"whole batch. The sizes of this export are {sorted(self.programs)}."
+                f"A batch of {total} rows would be padded or cut, which changes the outputs {whole}: they depend on "
+                f"the whole batch. The sizes of this export are {sorted(self.programs)}."
             )
         pieces = [
             self._piece(variables, arrays, batched, start, min(largest, total - start))

@@ -93,7 +93,7 @@ def read_program(path: Path, written_with: str) -> tuple[Any, dict[str, str]]:
         exported = jax_export.deserialize(bytearray(path.read_bytes()))
         known, convention = jax_export.maximum_supported_calling_convention_version, exported.calling_convention_version
         if convention > known:  # jax itself would use the convention that it knows
-            raise ValueError(f"calling convention {convention}, where {known} is the newest that is known")
+            raise ValueError(f"calling convention {convention}, but {known} is the newest that is known")
         module = exported.mlir_module()
         (_, inputs), _ = jax.tree.unflatten(exported.in_tree, exported.in_avals)
     except Exception as error:
