@@ -172,8 +172,8 @@ def test_a_file_that_is_not_there(capsys: pytest.CaptureFixture[str]) -> None:
 @pytest.mark.parametrize(
     ("name", "says"),
     [
-        ("train.ipynb", "is a notebook, and only Python files are read. `jupyter nbconvert --to script "),
-        ("train.json", "is not a Python file by its name"),
+        ("train.ipynb", "is a notebook, but only Python files are read. `jupyter nbconvert --to script "),
+        ("train.json", "does not have the name of a Python file"),
     ],
 )
 def test_a_file_that_is_no_python_by_its_name_is_refused(
@@ -308,10 +308,10 @@ def test_a_file_of_endless_nesting_is_named(deep: str, tmp_path: Path, capsys: p
     (tmp_path / "deep.py").write_text(f"x = {deep}\n")
     (tmp_path / "program.py").write_text(PROGRAM)
     assert main(["migrate", "check", str(tmp_path)]) == 3
-    assert "deep.py: cannot be read: an expression of it has too many parts" in capsys.readouterr().out
+    assert "deep.py: cannot be read: one of its expressions is nested too deeply" in capsys.readouterr().out
     assert main(["migrate", "rewrite", str(tmp_path)]) == 2
     found = capsys.readouterr()
-    assert "deep.py cannot be read: an expression of it has too many parts" in found.err
+    assert "deep.py cannot be read: one of its expressions is nested too deeply" in found.err
     assert "+config = ec.RunConfig" in found.out
 
 
@@ -320,8 +320,8 @@ def test_a_file_of_endless_nesting_is_named(deep: str, tmp_path: Path, capsys: p
     [
         (None, "cannot be read: No such file"),
         ("{", "is not JSON: "),
-        ('["a"]', "must hold names there by name here"),
-        ('{"a": 3}', "must hold names there by name here"),
+        ('["a"]', "must map names here to names there"),
+        ('{"a": 3}', "must map names here to names there"),
     ],
 )
 def test_names_that_cannot_be_read(
@@ -341,9 +341,9 @@ def test_names_that_cannot_be_read(
 @pytest.mark.parametrize(
     ("options", "told"),
     [
-        (["--tolerance", "nan"], "--tolerance is a number of at least 0, given: nan."),
-        (["--tolerance=-1"], "--tolerance is a number of at least 0, given: -1.0."),
-        (["--record", "there"], "with --recorded it computes nothing"),
+        (["--tolerance", "nan"], "--tolerance must be a number of at least 0, given: nan."),
+        (["--tolerance=-1"], "--tolerance must be a number of at least 0, given: -1.0."),
+        (["--record", "there"], "--recorded does not run OLD"),
     ],
 )
 def test_a_proof_refuses_options(options: list[str], told: str, capsys: pytest.CaptureFixture[str]) -> None:

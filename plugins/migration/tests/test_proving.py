@@ -121,15 +121,15 @@ def test_what_is_not_here_differs(recording: Path, tmp_path: Path, capsys: pytes
     found = json.loads(capsys.readouterr().out)
     assert found["first_diverging"] == {"stage": "metrics at the start", "name": "bias"}
     (row,) = (each for each in found["quantities"] if each["difference"] is None and "start" in each["stage"])
-    assert row["note"] == "not here; here are: global_step, loss, offset"
+    assert row["note"] == "not here; the names here are: global_step, loss, offset"
 
 
 def test_random_losses_are_refused(recording: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert prove("noise", recording, tmp_path) == 2
-    assert "The training loss of the new program differs from one time to the next" in capsys.readouterr().err
+    assert "The training loss of the new program differs between two computations" in capsys.readouterr().err
     there = write_recording(tmp_path / "random", random=True)
     assert prove("the same", there, tmp_path) == 2
-    assert "The training loss of the old program differs from one time to the next" in capsys.readouterr().err
+    assert "The training loss of the old program differs between two computations" in capsys.readouterr().err
 
 
 def test_names_that_differ(recording: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -141,7 +141,10 @@ def test_names_that_differ(recording: Path, tmp_path: Path, capsys: pytest.Captu
     capsys.readouterr()
     names.write_text('{"weights": "w", "weights/b": "w"}')
     assert prove("another name", recording, tmp_path, "--names", str(names)) == 2
-    assert "The new program has no variables, metrics or predictions ['weights/b']" in capsys.readouterr().err
+    assert (
+        "Names are given for variables, metrics or predictions that the new program does not have: ['weights/b']"
+        in capsys.readouterr().err
+    )
 
 
 def test_what_is_frozen_here_has_no_gradient(

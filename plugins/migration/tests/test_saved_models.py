@@ -213,7 +213,7 @@ def test_altered_bytes_never_end_in_another_error(tmp_path: Path) -> None:
     [
         (None, r"There is no directory"),
         ("empty/file.txt", r"holds no saved_model.pb\.$"),
-        ("saved_model.pbtxt", r"as text, which is not read. Export it again without as_text=True"),
+        ("saved_model.pbtxt", r"as text, which cannot be read. Export it again without as_text=True"),
         ("1700000000/saved_model.pb", r"holds no saved_model.pb. Its newest export is .*1700000000"),
     ],
 )

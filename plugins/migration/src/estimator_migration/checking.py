@@ -223,14 +223,14 @@ class _Finder(cst.CSTVisitor):
 
 
 def _argument(row: Row, word: str, new: str) -> Row:
-    by_place = "The argument stands without its name."
+    by_place = "The argument is passed without its name."
     how = by_place if new == "/" else f"The argument is called {new}=." if new else "Leave the argument out."
     return Row(name=f"{row.name}({word}=)", verdict=Verdict.RENAMED, how=how)
 
 
 _MODULE = "A module: import each name that you use from its new module."
 _STAR = "Import the names one by one. Those that the table knows are listed where they are used."
-_COMPUTED = "The program builds the name while it runs: check by hand which names it may be."
+_COMPUTED = "The program builds the name while it runs: check by hand which names are possible."
 
 
 def _stars(module: cst.Module) -> Iterator[str]:

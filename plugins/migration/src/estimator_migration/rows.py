@@ -185,4 +185,4 @@ def find(name: str) -> Row | None:
             return row
         if prefix == plain and plain in _modules():
             return None
-    return Row(name=plain, verdict=Verdict.UNKNOWN, how="The table does not know it. Look it up by hand.")
+    return Row(name=plain, verdict=Verdict.UNKNOWN, how="The table does not contain it. Look it up by hand.")

@@ -69,7 +69,7 @@ def convert(
             + "\n  ".join(places.faults)
             + "\nIt has: "
             + ", ".join(sorted(tensors))
-            + ".\nNames that differ stand in the mapping file: {name here: name there}."
+            + ".\nPut names that differ in the mapping file: {name here: name there}."
         )
     step = int(tensors.get(GLOBAL_STEP, np.asarray(0)))
     clock = np.array(template.clock)
@@ -111,7 +111,7 @@ class _Places:
             return [GLOBAL_STEP]
         found = names_of(slot, self.tensors, self.of_variables)
         if len(found) > 1:
-            self.faults.append(f"{leaf}: several are there, of which one must be named: {', '.join(found)}")
+            self.faults.append(f"{leaf}: several arrays match; name one of them: {', '.join(found)}")
         return found
 
     def filled(self, places: Mapping[str, Any], candidates: Any) -> dict[str, Any]:
@@ -129,15 +129,15 @@ class _Places:
             owner = owners.setdefault(name, leaf)
             tied = slots[owner] != slot and self.there(slots[owner]) == self.there(slot)
             if owner != leaf and not tied:
-                self.faults.append(f"{leaf}: {name} is taken by {owner} already: one of them must be named")
+                self.faults.append(f"{leaf}: {name} is already used by {owner}: name the array of one of them")
 
     def scaled(self, leaf: str, value: Any, slot: Slot) -> Any:
         name = self.taken.get(leaf)
         factor = 1.0 if name is None else factor_of(slot, name, self.tensors)
         if math.isnan(factor):
             self.faults.append(
-                f"{leaf}: {name} is a sum of updates, whose rate changes or is not in the checkpoint; the one here is "
-                "a sum of gradients"
+                f"{leaf}: {name} is a sum of updates, and their rate changes or is not in the checkpoint; the slot "
+                "here is a sum of gradients"
             )
         return value if factor == 1.0 else (value * factor).astype(value.dtype)
 

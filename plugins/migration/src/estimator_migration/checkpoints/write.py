@@ -36,13 +36,15 @@ def convert_checkpoint(
         CheckpointMismatchError: arrays are missing or have another shape.
     """
     if Path(model_dir).is_dir() and latest_checkpoint(os.fspath(model_dir)) is not None:
-        raise ArgumentError(f"{os.fspath(model_dir)} has checkpoints already. Name a new directory.")
+        raise ArgumentError(f"{os.fspath(model_dir)} already has checkpoints. Name a new directory.")
     tensors = load_variables(path)
     estimator.train(input_fn, steps=1)
     template = read_checkpoint(estimator.model_dir)
     known = {*template.variables, *template.model_state, *template.opt_state}
     if unknown := sorted((names or {}).keys() - known):
-        raise ArgumentError(f"The model has no arrays {unknown}, which names are given for. It has {sorted(known)}.")
+        raise ArgumentError(
+            f"Names are given for arrays that the model does not have: {unknown}. It has {sorted(known)}."
+        )
     converted = convert(template, tensors, names)
     with CheckpointStore(model_dir) as store:
         _ = store.save(converted.step, converted.items).path

@@ -15,9 +15,9 @@ from estimator_core.errors import ArgumentError
 #: The endings of Python files. A script may have none.
 _ENDINGS = (".py", ".pyw", "")
 #: The reason to leave out a file that Python itself may be able to run.
-TOO_DEEP = "an expression of it has too many parts inside each other; make variables of some"
+TOO_DEEP = "one of its expressions is nested too deeply; assign parts of it to variables"
 _DEEPEST = 200
-_CODING = "Save it as UTF-8, or name its coding in the first line: # -*- coding: latin-1 -*-"
+_CODING = "Save it as UTF-8, or name its encoding in the first line: # -*- coding: latin-1 -*-"
 
 
 class UnreadableError(ArgumentError):
@@ -86,12 +86,12 @@ def python_files(named: Iterable[str]) -> list[Path]:
             raise ArgumentError(f"The directory {name} holds no .py file.")
         if path.is_file() and path.suffix.lower() == ".ipynb":
             raise ArgumentError(
-                f"{name} is a notebook, and only Python files are read. `jupyter nbconvert --to script {name}` writes "
+                f"{name} is a notebook, but only Python files are read. `jupyter nbconvert --to script {name}` writes "
                 "its code into one."
             )
         if path.is_file() and path.suffix.lower() not in _ENDINGS:
             raise ArgumentError(
-                f"{name} is not a Python file by its name. Give files that end in .py, or their directory."
+                f"{name} does not have the name of a Python file. Give files that end in .py, or their directory."
             )
         found += files
     return found

@@ -38,7 +38,7 @@ def run(args: argparse.Namespace) -> int:
         return _COMMANDS[args.migrate_command].run(args)
     except ModuleNotFoundError as error:
         if error.name == "tensorflow" and _came_from_keras(error):
-            error.add_note("Keras takes TensorFlow as its backend here. Set KERAS_BACKEND=jax before the command.")
+            error.add_note("Keras uses TensorFlow as its backend here. Set KERAS_BACKEND=jax before the command.")
         raise
 
 

@@ -25,5 +25,5 @@ def read_names(path: str | None) -> Mapping[str, str] | None:
     except ValueError as error:
         raise ArgumentError(f"--names {path} is not JSON: {error}.") from None
     if not isinstance(found, dict) or not all(isinstance(name, str) for name in found.values()):
-        raise ArgumentError(f'--names {path} must hold names there by name here: {{"name here": "name there"}}.')
+        raise ArgumentError(f'--names {path} must map names here to names there: {{"name here": "name there"}}.')
     return found

@@ -48,11 +48,11 @@ def run(args: argparse.Namespace) -> int:
     from estimator_migration.proving.report import html_page, text_report
 
     if args.steps < 1 or args.eval_batches < 1:
-        raise ArgumentError("--steps and --eval-batches are at least 1.")
+        raise ArgumentError("--steps and --eval-batches must be at least 1.")
     if not args.tolerance >= 0:
-        raise ArgumentError(f"--tolerance is a number of at least 0, given: {args.tolerance}.")
+        raise ArgumentError(f"--tolerance must be a number of at least 0, given: {args.tolerance}.")
     if args.recorded and args.record:
-        raise ArgumentError("--record keeps what OLD computes, and with --recorded it computes nothing. Leave one out.")
+        raise ArgumentError("--record stores the results of OLD, but --recorded does not run OLD. Leave one out.")
     names = read_names(args.names)
     with tempfile.TemporaryDirectory(prefix="estimator-prove-") as scratch:
         folder = args.recorded or args.record or scratch

@@ -38,7 +38,7 @@ def run(args: argparse.Namespace) -> int:
             left.append(f"{path} cannot be read: {TOO_DEEP}.")
             continue
         except ParserSyntaxError as error:
-            left.append(f"{path} is not Python 3: {error.message}. `2to3` or `futurize` makes it one.")
+            left.append(f"{path} is not Python 3: {error.message}. `2to3` or `futurize` converts it.")
             continue
         try:
             if args.write:

@@ -107,7 +107,7 @@ def _each(stage: str, here: Arrays, there: Arrays, place: Mapping[str, str]) -> 
             yield _quantity(stage, name, here[ours], value)
         else:
             known = ", ".join(sorted(here)) or "none"
-            yield Quantity(stage=stage, name=name, difference=np.inf, note=f"not here; here are: {known}")
+            yield Quantity(stage=stage, name=name, difference=np.inf, note=f"not here; the names here are: {known}")
 
 
 def _quantity(stage: str, name: str, here: Any, there: Any) -> Quantity:

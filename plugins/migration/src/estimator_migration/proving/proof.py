@@ -109,14 +109,14 @@ def prove(
     random = [side for side, is_random in sides.items() if is_random]
     if random:
         raise ArgumentError(
-            f"The training loss of the {' and of the '.join(random)} program differs from one time to the next, "
-            "by the same weights and batch: dropout or noise. Set its rate to 0 in both functions."
+            f"The training loss of the {' and of the '.join(random)} program differs between two computations "
+            "with the same weights and batch: it uses dropout or noise. Set its rate to 0 in both functions."
         )
     known = {*here.weights[0], *here.start.metrics, *here.start.predictions}
     if unknown := sorted((names or {}).keys() - known):
         raise ArgumentError(
-            f"The new program has no variables, metrics or predictions {unknown}, which names are given for. It has "
-            f"{sorted(known)}."
+            f"Names are given for variables, metrics or predictions that the new program does not have: {unknown}. "
+            f"It has {sorted(known)}."
         )
     return Proof(
         quantities=tuple(compare(here, recording.computed, names or {})),

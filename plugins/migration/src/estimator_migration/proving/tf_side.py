@@ -250,7 +250,7 @@ def main(path: str, function: str, folder: str, steps: int, eval_batches: int) -
     first = os.path.join(estimator.model_dir, "model.ckpt-0")
     last = estimator.latest_checkpoint()
     if not v1.train.checkpoint_exists(first) or last == first:
-        raise SystemExit("The program saves no checkpoint at its start: RunConfig(save_checkpoints_steps=1000) does.")
+        raise SystemExit("The program saves no checkpoint at its start. Set RunConfig(save_checkpoints_steps=1000).")
     arrays = Arrays()
     record = {
         "tensorflow": tf.__version__,

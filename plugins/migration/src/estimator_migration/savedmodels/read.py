@@ -50,7 +50,7 @@ def _absent(place: Path) -> str:
     if not place.is_dir():
         return f"There is no directory {place}."
     if (place / "saved_model.pbtxt").is_file():
-        return f"{place} holds a SavedModel as text, which is not read. Export it again without as_text=True."
+        return f"{place} holds a SavedModel as text, which cannot be read. Export it again without as_text=True."
     below = sorted(path.parent for path in place.glob(f"*/{PROGRAM}"))
     newest = f" Its newest export is {below[-1]}." if below else ""
     return f"{place} holds no {PROGRAM}.{newest}"

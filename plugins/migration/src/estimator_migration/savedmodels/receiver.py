@@ -102,7 +102,7 @@ def _receiver(graph: MetaGraph, names: list[str], function: str, spec: str, *, a
     if _takes_one_string(signature) and (len(shown) == 1 or (not shown and len(hidden) == 1 and alone)):
         (received,) = signature.inputs
         (parsing,) = shown or hidden
-        doubt = [] if shown else [f"the graph does not show that {received!r} is what {parsing.node} parses: look."]
+        doubt = [] if shown else [f"the graph does not show that {received!r} is what {parsing.node} parses: check it."]
         return _of_records(function, tuple(names), parsing, received, spec, doubt)
     texts = [name for name, tensor in signature.inputs.items() if tensor.dtype == "string"]
     unclear = [one.node for one in shown or hidden] if texts else []
@@ -155,12 +155,12 @@ def _spec(key: str, feature: ExampleFeature, notes: list[str]) -> str:
         return f"ec.export.FixedLenFeature({feature.shape!r}, {_text(feature.dtype)}{default})"
     if feature.kind == "sequence" and feature.shape:
         notes.append(
-            f"{key} is a sequence of items of shape {feature.shape}: here are its values in one row. Reshape them."
+            f"{key} is a sequence of items of shape {feature.shape}: here, its values are in one row. Reshape them."
         )
     if feature.kind == "sequence" and feature.default not in (None, _FILLS.get(feature.dtype)):
-        notes.append(f"{key} was filled up with {feature.default!r}, here with {_FILLS.get(feature.dtype)!r}.")
+        notes.append(f"{key} was padded with {feature.default!r}, here with {_FILLS.get(feature.dtype)!r}.")
     if feature.kind == "ragged":
-        notes.append(f"{key} was a RaggedTensor; here its rows are filled up with {_FILLS.get(feature.dtype)!r}.")
+        notes.append(f"{key} was a RaggedTensor; here, its rows are padded with {_FILLS.get(feature.dtype)!r}.")
     return f"ec.export.VarLenFeature({_text(feature.dtype)})"
 
 
@@ -174,7 +174,7 @@ def _of_features(function: str, names: tuple[str, ...], signature: Signature, do
         lines.append(f"    {_text(name)}: ec.export.Feature({_shape(name, tensor, free)}, {_text(tensor.dtype)}),")
     if signature.method in ("classify", "regress") and list(signature.inputs) == ["inputs"]:
         notes.append(
-            f"signatures that {signature.method} call their input 'inputs': write the name that model_fn reads."
+            f"signatures that {signature.method} name their input 'inputs': write the name that model_fn reads."
         )
     size = f", default_batch_size={batch}" if batch is not None else ""
     if free:
