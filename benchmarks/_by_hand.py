@@ -72,7 +72,7 @@ def checked(source: Callable[[], Batches], *, copied: bool) -> Callable[[], Batc
             if first is None:
                 first = found
             if found != first or len(x) != len(y) or len(element) != 2:
-                raise ValueError(f"A batch differs: {found}, before {first}.")
+                raise ValueError(f"A batch is {found}, but the first one is {first}.")
             yield (x.copy(), y.copy()) if copied else (x, y)
 
     return batches

@@ -68,10 +68,15 @@ IDLE = Load()
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Adds the options that select loads. `loads_of` reads them."""
     parser.add_argument(
-        "--busy", type=int, nargs="+", default=[], metavar="N", help="also beside N spinning processes, for each N"
+        "--busy", type=int, nargs="+", default=[], metavar="N", help="also measure beside N busy processes, for each N"
     )
     parser.add_argument(
-        "--memory-traffic", type=int, nargs="+", default=[], metavar="N", help="also beside N that copy 64 MiB"
+        "--memory-traffic",
+        type=int,
+        nargs="+",
+        default=[],
+        metavar="N",
+        help="also measure beside N processes that copy 64 MiB",
     )
 
 

@@ -56,7 +56,7 @@ class Side:
     def _answer(self) -> dict[str, Any]:
         line = self._replies.readline()
         if not line:
-            raise SystemExit(f"one side ended with {self._process.wait()}")
+            raise SystemExit(f"a process of the benchmark ended with status {self._process.wait()}")
         return json.loads(line)
 
     def wait(self) -> None:

@@ -179,7 +179,7 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--rows", type=int, default=1_000_448)
     parser.add_argument("--rounds", type=int, default=9)
-    parser.add_argument("--warm-up", type=int, default=1, help="rounds that do not count")
+    parser.add_argument("--warm-up", type=int, default=1, help="rounds before the measured ones")
     parser.add_argument("--kinds", nargs="+", choices=KINDS, default=list(KINDS))
     parser.add_argument("--tf-python")
     parser.add_argument("--torch-python")
@@ -187,7 +187,7 @@ def main() -> None:
     parser.add_argument("--trees-python")
     parser.add_argument("--new-processes", action="store_true", help="a process for each contestant and round")
     parser.add_argument("--row-by-row", action="store_true", help="also PyTorch with the module csv")
-    parser.add_argument("--folder", type=Path, help="where the files are, or are written (default: a temporary folder)")
+    parser.add_argument("--folder", type=Path, help="folder of the files (default: a temporary folder)")
     parser.add_argument("--json", type=Path)
     args = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="bench-ads-files-") as temporary:

@@ -217,7 +217,7 @@ def main() -> None:
     """Measures the curves."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--only", nargs="+", choices=list(CURVES), default=list(CURVES), metavar="NAME")
-    parser.add_argument("--sizes", type=int, nargs="+", help="in the place of each curve's own")
+    parser.add_argument("--sizes", type=int, nargs="+", help="sizes instead of each curve's own")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--steps", type=int, default=200)
     parser.add_argument("--json", type=Path)

@@ -130,7 +130,7 @@ def show(args, rates, latencies, failed, seen):
             f"| {name} | {clients} | {statistics.median(found):.0f} | {cuts[49] * 1e3:.2f} | {cuts[98] * 1e3:.2f} "
             f"| {len(latencies[name, clients])} | {failed[name, clients]} |"
         )
-    print(f"\n{os.cpu_count()} cores; the clients kept {seen['busy']:.0%} of one busy")
+    print(f"\n{os.cpu_count()} cores; the clients used {seen['busy']:.0%} of one core")
     notes = []
     for clients in args.clients:
         sizes = {size: count for (of, size), count in sorted(seen["histogram"].items()) if of == clients and count}
@@ -138,7 +138,7 @@ def show(args, rates, latencies, failed, seen):
         for name in args.servers:
             if name != OURS and OURS in args.servers:
                 slower = statistics.median(latencies[OURS, clients]) / statistics.median(latencies[name, clients])
-                notes.append(f"beside {name}, {clients} clients: median latency x {slower:.2f}")
+                notes.append(f"relative to {name}, {clients} clients: median latency x {slower:.2f}")
     return [*notes, f"greatest difference from unbatched answers: {seen['difference']:.1e}"]
 
 
