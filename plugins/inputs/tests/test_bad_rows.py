@@ -366,7 +366,7 @@ def test_examples(tmp_path: Path, case: str) -> None:
 def test_a_record_that_is_no_example(tmp_path: Path) -> None:
     records = [example(row) for row in row_dicts(some_rows(GOOD))]
     records.insert(5, b"\xffno example")
-    records_raise_or_skip(tmp_path, records, 5, "is not a serialized tf.Example")
+    records_raise_or_skip(tmp_path, records, 5, "not a serialized tf.Example")
 
 
 def records_raise_or_skip(folder: Path, records: list[bytes], bad: int, text: str) -> None:

@@ -243,7 +243,7 @@ def test_bad_sequence_examples(tmp_path: Path) -> None:
     twice = sequence_example_class().FromString(sequence(1))
     twice.feature_lists.feature_list["id"].feature.add().int64_list.value.append(1)
     bad = {
-        b"\xffbad": "is not a serialized tf.SequenceExample",
+        b"\xffbad": "not a serialized tf.SequenceExample",
         mixed.SerializeToString(): "feature 'words' has steps of several kinds: bytes_list, int64_list",
         twice.SerializeToString(): "feature 'id' is both in the context and among the feature lists",
         sequence_example_class()().SerializeToString(): "feature 'id' is missing",

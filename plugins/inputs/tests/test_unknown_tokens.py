@@ -176,7 +176,7 @@ def test_another_vocabulary_is_another_order(tmp_path: Path) -> None:
     [
         ({"colour": ["a"]}, ArgumentError, "vocabularies names 'colour'; the columns are id, weight, word"),
         ({"word": []}, ArgumentError, r"vocabularies\['word'\] is empty"),
-        ({"word": ["a", "b", b"a"]}, ArgumentError, r"vocabularies\['word'\] names 'a' twice"),
+        ({"word": ["a", "b", b"a"]}, ArgumentError, r"vocabularies\['word'\] holds 'a' twice"),
         ({"id": [1, 2.5]}, ArgumentTypeError, r"vocabularies\['id'\] must hold strings or integers, given: 2.5"),
         ({"id": [1, True]}, ArgumentTypeError, "given: True"),
         ({"word": ["a", 1]}, ArgumentTypeError, r"vocabularies\['word'\] holds both strings and integers: 'a', 1"),
