@@ -428,7 +428,7 @@ def test_other_rows_in_a_trained_model_dir_are_told(people, tmp_path, capsys):
     other = tmp_path / "other.csv"
     write(other, 200, 1)
     assert command(other, tmp_path, *quick) == 0
-    told = f"other rows: {tmp_path / 'model'} began with 270 training rows of {people}, and {other} has 180."
+    told = f"other rows: {tmp_path / 'model'} began with 270 training rows of {people}, but {other} has 180."
     assert told in capsys.readouterr().out
 
 

@@ -80,7 +80,7 @@ REFUSED = {
         2,
         "'income' is nan or infinite in 1 rows: remove those rows from the file",
     ),
-    "UTF-16 without its mark": (text().encode("utf-16-le"), 1, "it is not text, or text in UTF-16"),
+    "UTF-16 without its mark": (text().encode("utf-16-le"), 1, "is not text, or text in UTF-16"),
     "a column without a name": (text(",city,income"), 2, "Column 1 has no name: give it one in the first line"),
     "names alone": (
         text("name,income", [f"n{n},{('low', 'high')[n % 2]}" for n in range(40)]),

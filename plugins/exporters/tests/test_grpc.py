@@ -131,14 +131,14 @@ def test_raw_tensors_and_contents(ask):
     [
         ({"model": "none"}, "NOT_FOUND", "there is no model 'none'"),
         ({"version": "9"}, "NOT_FOUND", "has no version '9'"),
-        ({"model": "ham"}, "PERMISSION_DENIED", "no right"),
+        ({"model": "ham"}, "PERMISSION_DENIED", "does not permit"),
         ({"model": "bad"}, "INTERNAL", "the server's log says why"),
         ({"inputs": [tensor(name="z")]}, "INVALID_ARGUMENT", "unknown inputs"),
         ({"inputs": [tensor(datatype="FLOAT")]}, "INVALID_ARGUMENT", "datatype must be one of"),
         ({"inputs": [tensor(), tensor()]}, "INVALID_ARGUMENT", "2 inputs and 1 raw"),
-        ({"inputs": [tensor(np.zeros((2, 2)))]}, "INVALID_ARGUMENT", "takes 16 bytes"),
+        ({"inputs": [tensor(np.zeros((2, 2)))]}, "INVALID_ARGUMENT", "needs 16 bytes"),
         ({"inputs": [{**tensor(), "shape": [-1, 2]}]}, "INVALID_ARGUMENT", "sizes of at least 0"),
-        ({"raw_input_contents": []}, "INVALID_ARGUMENT", "takes 2 values"),
+        ({"raw_input_contents": []}, "INVALID_ARGUMENT", "needs 2 values"),
         ({"inputs": [tensor(datatype="FP16")], "raw_input_contents": []}, "INVALID_ARGUMENT", "FP16 has no contents"),
         (
             {

@@ -134,7 +134,7 @@ GOOD = {"name": "x", "datatype": "FP32", "shape": [1, 2], "data": [1, 2]}
         ("echo_FP32", {"inputs": [{**GOOD, "shape": [0, 2], "data": []}]}, 400, r"A batch has at least one row\.$"),
         ("echo_FP32", {"inputs": [GOOD], "outputs": [{"name": "z"}]}, 400, "no output 'z'"),
         ("echo_FP32", b"{", 400, "is not JSON"),
-        ("echo_FP32", b"x" * 10_001, 413, "takes 10000"),
+        ("echo_FP32", b"x" * 10_001, 413, "accepts 10000"),
         ("echo_BYTES", {"inputs": [{**GOOD, "datatype": "BYTES", "data": ["\ud800", "a"]}]}, 400, "half a surrogate"),
         ("echo_FP32", {"inputs": [GOOD], "id": "\ud800"}, 400, "half a surrogate"),
         ("echo_FP32", {"inputs": [{**GOOD, "data": [1, "NaN"]}]}, 200, None),

@@ -130,7 +130,7 @@ def test_limits_small_slices_and_errors(tmp_path):
 
 
 def test_refusals(tmp_path):
-    with pytest.raises(ArgumentTypeError, match="before an Exporter"):
+    with pytest.raises(ArgumentTypeError, match="needs an Exporter"):
         SliceGate("best", metric="accuracy", largest_fall=0.1)
     with pytest.raises(ArgumentError, match="largest_fall"):
         SliceGate(Writes(), metric="accuracy", largest_fall=-0.1)

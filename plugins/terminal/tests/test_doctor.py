@@ -56,7 +56,7 @@ def test_the_name_of_a_plugin_leads_to_the_other_doctor(capsys: pytest.CaptureFi
 def test_versions_that_do_not_fit(site: Path) -> None:
     install(site, "caller", "1.0", "acme>=2", "absent-package>=1", "other; extra == 'more'")
     assert versions.unfit_versions(["caller", "acme", "not-there"]) == [
-        'caller 1.0 requires acme>=2, and 1.0 is installed: pip install "acme>=2"',
+        'caller 1.0 requires acme>=2, but 1.0 is installed: pip install "acme>=2"',
         'caller 1.0 requires absent-package, which is not installed: pip install "absent-package>=1"',
     ]
 
