@@ -117,7 +117,11 @@ def test_an_export_names_the_classes(tmp_path):
 
 
 WRONG_LABELS = {
-    "a text stream": (stream(np.array(["a", "b"] * 2)), 2, "hold 'a' in row 0 of batch 1.*text.*label_vocabulary="),
+    "a text stream": (
+        stream(np.array(["a", "b"] * 2)),
+        2,
+        "hold 'a' in row 0 of batch 1.*a string, but.*label_vocabulary=",
+    ),
     "1 to 3 in a stream": (stream(np.array([1, 2, 0, 3])), 3, r"hold 3 in row 3 of batch 1.*Labels must be <= 3 - 1"),
     "below 0": (arrays(np.array([0, 1, 2, -4])), 3, r"hold -4 in row 3: it is not a class id \(Labels must be >= 0\)"),
     "far away": (arrays(np.array([0, 1, 7])), 3, r"hold 7 in row 2: .*from 0 to 2.*label_vocabulary="),

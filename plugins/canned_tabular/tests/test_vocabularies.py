@@ -47,7 +47,7 @@ def test_every_kind_of_value() -> None:
         ([["a"]], {"max_size": 0}, "max_size should be positive"),
         ([["a"]], {"min_count": 0}, "min_count should be positive"),
         ([np.array([0.5])], {}, "strings or integers, given: float64"),
-        ([["a"], [1]], {}, "both numbers and texts"),
+        ([["a"], [1]], {}, "both numbers and strings"),
         ([], {}, "No value occurs 1 times or more, among 0 different values"),
     ],
 )
