@@ -90,7 +90,7 @@ def test_a_request_that_takes_longer_than_the_drain_is_told_so_and_the_process_e
         assert server.ended() == 1
         assert time.monotonic() - began < 30
         status, content = waiting.result()
-        assert (status, "ask again" in content) == (503, True)
+        assert (status, "try again" in content) == (503, True)
     assert "Requests were not answered within 1 s" in server.log
     assert "Traceback" not in server.log
 
