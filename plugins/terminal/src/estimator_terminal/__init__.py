@@ -11,7 +11,7 @@ __version__ = "0.1.0"
 
 _HOME = {
     "completion": ("completion_script",),
-    "replaced_packages": ("installed_packages", "replaced_packages"),
+    "package_changes": ("installed_packages", "replaced_packages"),
 }
 _MODULE_OF = {name: module for module, names in _HOME.items() for name in names}
 __all__ = list(_MODULE_OF)  # pyright: ignore[reportUnsupportedDunderAll]

@@ -52,7 +52,7 @@ def estimator_commands() -> Sequence[Command]:
 
 def estimator_run_start(run: Run) -> None:
     """Records the installed packages, once per process."""
-    from estimator_terminal.replaced_packages import installed_packages
+    from estimator_terminal.package_changes import installed_packages
 
     if run.mode == "train" and not _began:
         _began.append((list(sys.path), installed_packages()))
@@ -60,7 +60,7 @@ def estimator_run_start(run: Run) -> None:
 
 def estimator_run_end(run: Run, error: BaseException | None) -> None:
     """Logs the packages that were replaced before a training failed."""
-    from estimator_terminal.replaced_packages import replaced_packages
+    from estimator_terminal.package_changes import replaced_packages
 
     if run.mode != "train" or not _began or error is None or isinstance(error, PreemptedError):
         return
