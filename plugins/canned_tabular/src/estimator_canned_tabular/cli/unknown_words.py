@@ -27,7 +27,7 @@ class UnknownWords:
         >>> words = UnknownWords(Schema(label="y", columns={"city": column}))
         >>> words.look({"city": np.array([b"Lima", b""], object)})
         >>> list(words.told("test rows"))
-        ["unknown: no word of city in the test rows comes in its vocabulary: 'Lima', and not 'Oslo', 'Rome'"]
+        ["unknown: no word of city in the test rows is in its vocabulary: found 'Lima', expected 'Oslo', 'Rome'"]
     """
 
     def __init__(self, schema: Schema) -> None:
