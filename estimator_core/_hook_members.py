@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from estimator_core._suggestions import suggestion
+from estimator_core._wrong_arguments import suggestion
 from estimator_core.errors import HookError
 
 METHODS = (

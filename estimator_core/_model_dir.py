@@ -13,7 +13,7 @@ from typing import Any, Protocol
 
 from estimator_core._checkpoint.catalog import CHECKPOINTS_DIR, all_checkpoints
 from estimator_core._checkpoint.shelf import IN_PLACE, Publisher
-from estimator_core._paths import is_url
+from estimator_core._files import is_url
 from estimator_core._plugins import Plugins
 from estimator_core.config import RunConfig
 from estimator_core.coordinator import Coordinator

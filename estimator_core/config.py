@@ -10,11 +10,10 @@ from dataclasses import KW_ONLY, dataclass, field, fields
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from estimator_core._cluster import ClusterInfo, Processes, detect_processes
+from estimator_core._files import expanded, local_directory, on_one_line
 from estimator_core._moved import home_of
-from estimator_core._paths import expanded, local_directory, on_one_line
 from estimator_core._roles import checked_choices
-from estimator_core._suggestions import did_you_mean
-from estimator_core._tf_arguments import leaving_out
+from estimator_core._wrong_arguments import did_you_mean, leaving_out
 from estimator_core.errors import ArgumentError, ArgumentTypeError
 
 __all__ = ["FullySharded", "KeepBest", "RunConfig"]

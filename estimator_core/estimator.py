@@ -18,6 +18,7 @@ import numpy as np
 from estimator_core._backends import Devices, select_backend
 from estimator_core._builtin_hooks.history import History
 from estimator_core._checkpoint import brought, latest_checkpoint
+from estimator_core._files import expanded, on_one_line
 from estimator_core._inputs.preparation import Preparation
 from estimator_core._loop.agreement import connected
 from estimator_core._loop.context import CallOf, CallUnderWay, RunContext, inner_context, outermost_context
@@ -29,10 +30,9 @@ from estimator_core._loop.train_arguments import TrainArguments, check_training
 from estimator_core._loop.train_call import execute
 from estimator_core._model_dir import agreed_model_dir, made_directory, model_dir_at
 from estimator_core._moved import attributes_of
-from estimator_core._paths import expanded, on_one_line
 from estimator_core._plugins import Plugins, default_plugins, using_plugins
 from estimator_core._step import bind_model_fn
-from estimator_core._tf_arguments import OF_EXPORTS, leaving_out
+from estimator_core._wrong_arguments import OF_EXPORTS, leaving_out
 from estimator_core.config import RunConfig
 from estimator_core.errors import ArgumentError, ArgumentTypeError
 from estimator_core.modes import ModeKeys

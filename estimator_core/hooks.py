@@ -373,7 +373,7 @@ class Hook:
     - `end`: always, even if another hook raised an error.
 
     Methods are called in the order of the hooks, including `end`. An exception names the hook, its package and the
-    step. A hook that defines `state` serves one call at a time, so a training and its evaluations need different ones.
+    step. A hook that defines `state` serves one call at a time, so TrainSpec and EvalSpec need different ones.
 
     Example:
         >>> class Every(Hook):

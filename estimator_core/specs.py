@@ -7,10 +7,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from estimator_core._files import on_one_line
 from estimator_core._hook_members import refuse_deferred
 from estimator_core._moved import attributes_of
-from estimator_core._paths import on_one_line
-from estimator_core._tf_arguments import by_name, leaving_out
+from estimator_core._wrong_arguments import by_name, leaving_out
 from estimator_core.errors import ArgumentError, ArgumentTypeError, ModelFnError
 from estimator_core.modes import ModeKeys
 

@@ -1,7 +1,6 @@
 """Storages: the place of a model_dir, on this machine or in an object store."""
 
-from estimator_core._files import draft_of
-from estimator_core._paths import is_url
+from estimator_core._files import draft_of, is_url
 from estimator_core._storage.contract import (
     Data,
     Entry,

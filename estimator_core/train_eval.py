@@ -13,6 +13,7 @@ from estimator_core._evaluations import Evaluations
 from estimator_core._loop.checkpointing import has_policy
 from estimator_core.errors import ArgumentError, ArgumentTypeError, InputError
 from estimator_core.estimator import Estimator
+from estimator_core.hooks import Hook
 from estimator_core.specs import EvalSpec, TrainSpec
 
 __all__ = [
@@ -120,6 +121,12 @@ def check_specs(estimator: object, train_spec: object, eval_spec: object) -> lis
         raise ArgumentError(
             "train_and_evaluate evaluates at checkpoints. Please set one of the RunConfig.save_checkpoints_steps or "
             "RunConfig.save_checkpoints_secs."
+        )
+    remembering = {id(hook) for hook in train_spec.hooks if type(hook).state is not Hook.state}
+    for hook in (hook for spec in specs for hook in spec.hooks if id(hook) in remembering):
+        raise ArgumentError(
+            f"A {type(hook).__name__} is in the hooks of both TrainSpec and EvalSpec, but its state belongs to one call. "
+            "Give each spec its own hook."
         )
     for spec in specs:
         check_slices(estimator, spec)

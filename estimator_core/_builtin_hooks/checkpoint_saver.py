@@ -6,7 +6,7 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
-from estimator_core._tf_arguments import leaving_out
+from estimator_core._wrong_arguments import leaving_out
 from estimator_core.errors import ArgumentError, ArgumentTypeError, HookError
 from estimator_core.hooks import CheckpointListener, CheckpointPolicy, Hook, Run, Wake
 from estimator_core.specs import check_listeners, check_steps

@@ -17,13 +17,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from estimator_core._checkpoint.manifest import MANIFEST_FILE, USE_ANOTHER, read_manifest
-from estimator_core._files import read_regular
+from estimator_core._files import expanded, is_url, located, read_regular
 from estimator_core._journal.entries import Saved
 from estimator_core._journal.reading import lineage_of, read_lineage
-from estimator_core._paths import expanded, is_url, located
 from estimator_core._plugins import Plugins
 from estimator_core._storage.contract import StorageGoneError
-from estimator_core._storage.opening import at_url, open_storage
 from estimator_core.errors import CheckpointCorruptError, CheckpointError, CheckpointNotFoundError
 
 CHECKPOINTS_DIR = "checkpoints"
@@ -177,6 +175,8 @@ def all_checkpoints(model_dir: str | os.PathLike[str]) -> list[str]:
     url = located(model_dir)
     if not is_url(url):
         return [str(one.path) for one in listed(model_dir) if not one.problem]
+    from estimator_core._storage.opening import open_storage
+
     try:
         with contextlib.closing(open_storage(url, make=False)) as storage:
             lineage = read_lineage(storage)
@@ -313,6 +313,8 @@ def fetched(location: str | os.PathLike[str], *, manifests: bool = False, plugin
     text = expanded(os.fspath(location))
     if not is_url(text):
         return Path(text)
+    from estimator_core._storage.opening import at_url
+
     copy: Path = at_url(text, plugins).fetched(text, plugins, manifests=manifests)
     return copy
 

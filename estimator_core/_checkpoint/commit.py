@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING, Any
 
 from estimator_core._checkpoint import catalog, orbax_io
 from estimator_core._checkpoint.checksums import check_finite, describe, describe_files
+from estimator_core._checkpoint.failures import PassingError, Together
 from estimator_core._checkpoint.host_copy import HostArray
 from estimator_core._checkpoint.manifest import ArrayEntry, Manifest, Part, dump_json, write_manifest
-from estimator_core._checkpoint.outcomes import PassingError, Together
 from estimator_core._checkpoint.shelf import IN_PLACE, Publisher, Shelf
 from estimator_core._files import sync_directory, write_durably
 from estimator_core._journal.entries import Entry

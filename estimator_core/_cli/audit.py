@@ -9,7 +9,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from estimator_core._checkpoint.audit import Audit, audit, audit_in_store, repair
-from estimator_core._paths import is_url
+from estimator_core._files import is_url
 from estimator_core._storage.opening import at_url, open_storage
 from estimator_core.errors import ArgumentError
 

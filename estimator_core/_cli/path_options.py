@@ -6,7 +6,7 @@ import argparse
 import os
 from pathlib import Path
 
-from estimator_core._paths import is_url
+from estimator_core._files import is_url
 
 
 def local_path(text: str) -> str:

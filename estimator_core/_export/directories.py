@@ -10,8 +10,7 @@ import time
 from collections.abc import Callable, Generator
 from pathlib import Path
 
-from estimator_core._files import draft_name, remove_left
-from estimator_core._paths import is_url
+from estimator_core._files import draft_name, is_url, remove_left
 from estimator_core._plugins import Plugins
 from estimator_core._storage.opening import at_url
 from estimator_core.errors import ArgumentError

@@ -14,15 +14,13 @@ import numpy as np
 from estimator_core._builtin_hooks.history import History
 from estimator_core._inputs import Batch, BatchSource, InputFn
 from estimator_core._loop.agreement import hooks_of
-from estimator_core._loop.batches import Batches
+from estimator_core._loop.batches import Batches, Feed, feed
 from estimator_core._loop.context import RunContext
 from estimator_core._loop.device_state import DeviceState
 from estimator_core._loop.eval_results import report, write_results
 from estimator_core._loop.eval_total import EvalTotal, prepared
 from estimator_core._loop.evaluate import evaluate_loop
-from estimator_core._loop.feed import Feed, feed
-from estimator_core._loop.hook_calls import HookCalls
-from estimator_core._loop.hook_order import in_order
+from estimator_core._loop.hook_calls import HookCalls, in_order
 from estimator_core._loop.hook_schedule import HookSchedule
 from estimator_core._loop.inference_state import InferenceStates
 from estimator_core._loop.programs import Programs

@@ -7,7 +7,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jax
 import jax.numpy as jnp
@@ -17,7 +17,6 @@ from estimator_core._backends import Devices, Placement
 from estimator_core._checkpoint import CheckpointItems
 from estimator_core._cluster.processes import chief_says
 from estimator_core._loop.programs import Programs, state_shardings
-from estimator_core._model.initial_values import InitialValues
 from estimator_core._model.initialize import initialize
 from estimator_core._model.variables import VariableSpec
 from estimator_core._plugins import Plugins
@@ -26,6 +25,9 @@ from estimator_core._step.discovery import initial_opt_state
 from estimator_core._step.precision import scales_loss
 from estimator_core._step.state import clock_seed
 from estimator_core.errors import ArgumentTypeError
+
+if TYPE_CHECKING:
+    from estimator_core._model.initial_values import InitialValues
 
 
 def warm_start_source(warm_start_from: object, plugins: Plugins) -> InitialValues | None:
@@ -41,6 +43,8 @@ def warm_start_source(warm_start_from: object, plugins: Plugins) -> InitialValue
     """
     if warm_start_from is None:
         return None
+    from estimator_core._model.initial_values import InitialValues
+
     if isinstance(warm_start_from, InitialValues) and not isinstance(warm_start_from, type):
         return warm_start_from
     if isinstance(warm_start_from, str | os.PathLike):

@@ -11,15 +11,13 @@ import numpy as np
 
 from estimator_core._inputs import Batch, InputFn
 from estimator_core._loop.agreement import hooks_of
-from estimator_core._loop.batches import Batches
+from estimator_core._loop.batches import Batches, feed
 from estimator_core._loop.context import RunContext
 from estimator_core._loop.device_state import DeviceState
 from estimator_core._loop.dispatch import Dispatch, check_fetches
 from estimator_core._loop.dispatch import single as one_batch
 from estimator_core._loop.evaluate_call import batches_of
-from estimator_core._loop.feed import feed
-from estimator_core._loop.hook_calls import HookCalls
-from estimator_core._loop.hook_order import in_order
+from estimator_core._loop.hook_calls import HookCalls, in_order
 from estimator_core._loop.hook_schedule import HookSchedule
 from estimator_core._loop.inference_state import InferenceStates
 from estimator_core._loop.predict import predict_loop

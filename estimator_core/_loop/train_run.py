@@ -15,14 +15,12 @@ from estimator_core._cluster.processes import gather
 from estimator_core._inputs import Batch
 from estimator_core._journal.entries import Entry
 from estimator_core._loop.agreement import INTERRUPTED, decisions_of
-from estimator_core._loop.batches import Batches
+from estimator_core._loop.batches import Batches, feed
 from estimator_core._loop.checkpointing import Checkpointer, RunEvaluations, checkpoint_policy
 from estimator_core._loop.checkpoints import Checkpoints
 from estimator_core._loop.device_state import INPUT_ENDED
 from estimator_core._loop.dispatch import InFlightLimiter, Program, check_fetches
-from estimator_core._loop.feed import feed
-from estimator_core._loop.hook_calls import HookCalls, each_once
-from estimator_core._loop.hook_order import HookOrder, default_hooks, in_order
+from estimator_core._loop.hook_calls import HookCalls, HookOrder, default_hooks, each_once, in_order
 from estimator_core._loop.hook_schedule import HookSchedule
 from estimator_core._loop.initial_state import completed
 from estimator_core._loop.result_log import ObserverLedger, ResultLog, WriterLedger

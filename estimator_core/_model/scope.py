@@ -11,18 +11,20 @@ from collections import Counter
 from collections.abc import Callable, Generator, Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
-from typing import Any, Literal, NoReturn
+from typing import TYPE_CHECKING, Any, Literal, NoReturn
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
 from estimator_core import _jax_values as jax_values
-from estimator_core._model.initial_values import InitialValues
 from estimator_core._model.initialize import named_key
 from estimator_core._model.variables import VariableSpec, as_computed, as_stored, check_path, conflict
 from estimator_core.errors import ModelFnError, VariableError
 from estimator_core.modes import ModeKeys
+
+if TYPE_CHECKING:
+    from estimator_core._model.initial_values import InitialValues
 
 OutputKind = Literal["scalar", "histogram", "image", "text", "tensor"]
 

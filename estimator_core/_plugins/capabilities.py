@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
-from estimator_core._suggestions import suggestion
+from estimator_core._wrong_arguments import suggestion
 from estimator_core.errors import PluginError
 
 #: Capability -> its text in the opening line of a run.

@@ -9,7 +9,7 @@ from typing import Any, cast
 
 from estimator_core import hookspecs
 from estimator_core._plugins.records import KINDS, Kind, declared
-from estimator_core._suggestions import suggestion
+from estimator_core._wrong_arguments import suggestion
 from estimator_core.errors import PluginError
 
 #: The names of all hook specifications of the core.

@@ -28,7 +28,7 @@ from estimator_core._plugins.records import Kind, PluginRecord
 from estimator_core._plugins.registry import Registered, Registry, opening_line, with_collisions
 from estimator_core._plugins.run_level import RunLevel, logger, warn_of_hooks, warn_of_options, warn_unmatched
 from estimator_core._plugins.settings import policy_files, policy_of, resolve_settings
-from estimator_core._suggestions import suggestion
+from estimator_core._wrong_arguments import suggestion
 from estimator_core.errors import ArgumentError, PluginError, PluginLookupError
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from typing import Any
 from estimator_core._plugins.discovery import Candidate
 from estimator_core._plugins.records import Option, PluginRecord
 from estimator_core._plugins.settings import normalise, option_variable
-from estimator_core._suggestions import suggestion
+from estimator_core._wrong_arguments import suggestion
 from estimator_core.errors import ArgumentError
 
 _TRUE, _FALSE = ("1", "true", "yes", "on"), ("0", "false", "no", "off")

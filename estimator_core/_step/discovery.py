@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jax
 import numpy as np
@@ -13,7 +13,6 @@ from jax.core import Tracer
 
 from estimator_core._inputs.source import IS_REAL_EXAMPLE
 from estimator_core._metrics.example_weights import applying_example_weights
-from estimator_core._model.initial_values import InitialValues
 from estimator_core._model.scope import Scope, declaring
 from estimator_core._model.shared_programs import computed_once
 from estimator_core._model.variables import VariableSpec
@@ -27,6 +26,9 @@ from estimator_core.errors import ModelFnError
 from estimator_core.hooks import Hook
 from estimator_core.modes import ModeKeys
 from estimator_core.specs import EstimatorSpec, Scaffold
+
+if TYPE_CHECKING:
+    from estimator_core._model.initial_values import InitialValues
 
 _log = logging.getLogger("estimator_core")
 #: Decisions that may depend on the shapes of a batch, because a model may skip a part for a short batch.

@@ -8,7 +8,7 @@ from collections.abc import Generator
 from contextlib import AbstractContextManager
 from pathlib import Path
 
-from estimator_core._paths import expanded, is_url, located
+from estimator_core._files import expanded, is_url, located
 from estimator_core._plugins import Plugins
 from estimator_core._storage.opening import at_url
 

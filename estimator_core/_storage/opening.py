@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from estimator_core import _moved
-from estimator_core._paths import located, scheme_of
+from estimator_core._files import located, scheme_of
 from estimator_core._plugins import Plugins, plugins_in_use
 from estimator_core._storage.contract import Storage, StorageError, StorageGoneError
 from estimator_core._storage.local import LocalStorage

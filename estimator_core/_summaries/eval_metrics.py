@@ -16,7 +16,7 @@ from typing import Any, BinaryIO, Final
 
 import numpy as np
 
-from estimator_core._paths import expanded, is_url
+from estimator_core._files import expanded, is_url
 from estimator_core.errors import ArgumentError
 
 FILE_NAME: Final = "metrics.jsonl"

@@ -139,29 +139,17 @@ class Remembers(Counts):
 
 
 @pytest.mark.parametrize("make", [lambda: SummarySaverHook(save_steps=1), Remembers])
-def test_a_hook_with_state_serves_one_call_at_a_time(make_estimator: Any, make: Callable[[], ec.Hook]) -> None:
-    hook = make()
-    name = f"hook {type(hook).__name__} from .*: it has the state of another call, which has not ended"
-
-    def run(in_evaluations: ec.Hook, steps: int) -> None:
-        train_spec = ec.TrainSpec(batches(9), max_steps=steps, hooks=[hook])
-        estimator = make_estimator(model(), save_checkpoints_steps=2)
-        ec.train_and_evaluate(estimator, train_spec, ec.EvalSpec(batches(3), hooks=[in_evaluations]))
-
-    for _ in range(2):
-        with pytest.raises(ec.errors.HookError, match=name):
-            run(hook, 4)
-    run(make(), 6)  # a hook whose calls have ended is free again
-
-
-def test_a_prediction_that_is_not_closed_has_its_hook(make_estimator: Any) -> None:
-    hook, estimator = Remembers(), make_estimator(model()).train(batches(4), steps=2)
-    predictions = estimator.predict(batches(3), hooks=[hook])
-    next(predictions)
-    with pytest.raises(ec.errors.HookError, match="it has the state of another call"):
-        estimator.evaluate(batches(2), hooks=[hook])
-    predictions.close()
-    estimator.evaluate(batches(2), hooks=[hook])
+def test_a_hook_with_state_is_not_shared_with_evaluations(make_estimator: Any, make: Callable[[], ec.Hook]) -> None:
+    hook, estimator = make(), make_estimator(model(), save_checkpoints_steps=2)
+    train_spec = ec.TrainSpec(batches(9), max_steps=4, hooks=[hook])
+    specs = [ec.EvalSpec(batches(3)), ec.EvalSpec(batches(3), name="other", hooks=[hook])]
+    with pytest.raises(
+        ec.errors.ArgumentError, match=f"A {type(hook).__name__} is in the hooks of both TrainSpec and EvalSpec"
+    ):
+        ec.train_and_evaluate(estimator, train_spec, specs)
+    assert not Path(estimator.model_dir).exists()
+    ec.train_and_evaluate(estimator, train_spec, ec.EvalSpec(batches(3), hooks=[make()]))
+    estimator.evaluate(batches(2), hooks=[hook])  # the training has ended
 
 
 def test_a_hook_without_state_may_be_in_the_training_and_in_its_evaluations(make_estimator: Any) -> None:

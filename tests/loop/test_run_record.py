@@ -17,7 +17,7 @@ import pytest
 import estimator_core as ec
 from estimator_core._journal.entries import Ended
 from estimator_core._journal.writer import take_over
-from estimator_core._loop.feed import Feed
+from estimator_core._loop.batches import Feed
 from estimator_core._loop.run_record import ended_step, note_end, without_secrets, write_run_record
 from estimator_core._storage.local import LocalStorage
 from estimator_core.config import RunConfig

@@ -137,7 +137,7 @@ MUTANTS = (
     Mutant(
         name="only-the-chief-learns-that-another-run-has-taken-over",
         guarantee="rule 77",
-        file="estimator_core/_checkpoint/outcomes.py",
+        file="estimator_core/_checkpoint/failures.py",
         old="_KINDS = (NanLossDuringTrainingError, SupersededError, StorageGoneError)",
         new="_KINDS = (NanLossDuringTrainingError, StorageGoneError)",
         tests=("test_a_run_that_has_taken_over_ends_all",),
@@ -155,7 +155,7 @@ MUTANTS = (
     Mutant(
         name="a-failure-that-stays-in-one-process-is-tried-again",
         guarantee="rule 332",
-        file="estimator_core/_checkpoint/outcomes.py",
+        file="estimator_core/_checkpoint/failures.py",
         old='process, first = min(failures, key=lambda failure: bool(failure[1]["passing"]))',
         new="process, first = failures[0]",
         tests=("test_what_does_not_pass_in_one_ends_the_save_in_all",),

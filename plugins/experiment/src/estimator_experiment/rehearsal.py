@@ -10,7 +10,7 @@ from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
-from estimator_core.errors import HookError, InputError, ModelFnError
+from estimator_core.errors import InputError, ModelFnError
 from estimator_core.estimator import Estimator
 from estimator_core.export import RehearsesExports
 from estimator_core.hooks import Hook
@@ -181,7 +181,6 @@ class Trial:
         )
         batch = trained
         for spec in eval_specs:
-            self._own_hooks(train_spec, spec, within)
             place = "The input of the EvalSpec" + ("" if spec.name is None else f" {spec.name!r}") + within
             evaluated = self.mode(
                 TriedInput(
@@ -203,13 +202,6 @@ class Trial:
                 with self.faults.at(f"The exporter {cast(Any, exporter).name!r}{within}"):
                     exporter.rehearse(self.tried.check_export)
         return self.faults.found
-
-    def _own_hooks(self, train_spec: TrainSpec, spec: EvalSpec, within: str) -> None:
-        """Finds hooks with state that the training and its evaluations share."""
-        for hook in spec.hooks:
-            if type(hook).state is not Hook.state and any(hook is one for one in train_spec.hooks):
-                told = "is in the hooks of both TrainSpec and EvalSpec, but it has the state of one call"
-                self.faults.add(HookError(f"A {type(hook).__name__}{within} {told}. Give each a hook of its own."))
 
     def prediction(self, batch: Batch, *, refused: bool) -> None:
         """Traces PREDICT. If the program does not predict, a fault is only a warning."""

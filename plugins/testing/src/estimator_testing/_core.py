@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from estimator_core._loop.agreement import NOBODY_ASKS as NOBODY_ASKS
     from estimator_core._loop.dispatch import Dispatch as Dispatch
     from estimator_core._loop.hook_calls import HookCalls as HookCalls
-    from estimator_core._loop.hook_order import in_order as in_order
+    from estimator_core._loop.hook_calls import in_order as in_order
     from estimator_core._loop.hook_schedule import HookSchedule as HookSchedule
     from estimator_core._loop.time_spent import TimeSpent as TimeSpent
     from estimator_core._model.adapter import Trainable as Trainable
@@ -65,7 +65,7 @@ _HOME = {
     "decode": "_journal.entries",
     "digest_of": "_journal.entries",
     "import_target": "_plugins.plugin_code",
-    "in_order": "_loop.hook_order",
+    "in_order": "_loop.hook_calls",
     "initialize": "_model.initialize",
     "installed_candidates": "_plugins.discovery",
     "is_traced": "_jax_values",

@@ -1,9 +1,12 @@
-"""Arguments of tf.estimator that are ignored or refused here, or accepted only by name."""
+"""What messages say of wrong arguments and names: suggestions for misspelt ones, and arguments of tf.estimator that are
+ignored or refused here, or accepted only by name.
+"""
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from difflib import get_close_matches
 from typing import ParamSpec, TypeVar
 
 from estimator_core.errors import ArgumentError, ArgumentTypeError
@@ -70,3 +73,27 @@ def by_name(owner: str, order: Sequence[str], taken: int) -> Callable[[Callable[
         return called
 
     return decorate
+
+
+def did_you_mean(name: object, known: Iterable[object]) -> str:
+    """Returns a question for the end of a message about an unknown name; "" if no known name is similar.
+
+    Example:
+        >>> did_you_mean("los", ["loss", "accuracy"])
+        " Did you mean 'loss'?"
+    """
+    near = suggestion(name, known, "")
+    return f" D{near[1:]}" if near else ""
+
+
+def suggestion(name: object, known: Iterable[object], otherwise: str) -> str:
+    """Returns a question with the most similar known name, or other words if no known name is similar.
+
+    Example:
+        >>> suggestion("los", ["loss", "accuracy"], "")
+        "did you mean 'loss'?"
+        >>> suggestion("size", ["loss", "accuracy"], "there are loss, accuracy")
+        'there are loss, accuracy'
+    """
+    near = get_close_matches(str(name), map(str, known), n=1)
+    return f"did you mean {near[0]!r}?" if near else otherwise
