@@ -125,8 +125,8 @@ def check_specs(estimator: object, train_spec: object, eval_spec: object) -> lis
     remembering = {id(hook) for hook in train_spec.hooks if type(hook).state is not Hook.state}
     for hook in (hook for spec in specs for hook in spec.hooks if id(hook) in remembering):
         raise ArgumentError(
-            f"A {type(hook).__name__} is in the hooks of both TrainSpec and EvalSpec, but its state belongs to one call. "
-            "Give each spec its own hook."
+            f"A {type(hook).__name__} is in the hooks of both TrainSpec and EvalSpec, but its state belongs to one "
+            "call. Give each spec its own hook."
         )
     for spec in specs:
         check_slices(estimator, spec)

@@ -70,7 +70,7 @@ def test_all_calls_of_a_program_are_tried_and_none_is_made(capsys: pytest.Captur
     assert "predictions 4" in output
     calls = [line.split()[1] for line in output.splitlines() if line.startswith("tried ")]
     assert calls == ["train", "evaluate", "evaluate", "train_and_evaluate", "predict", "export_saved_model"]
-    assert "The input of evaluate in line 32 is not tried: a Queue in 'LATE'" in output
+    assert "The input of evaluate in line 32 is not tried: that would use up a Queue in 'LATE'" in output
     assert output.endswith("Inputs, modes and exports fit together.\n")
     assert [path.name for path in Path().iterdir()] == ["program.py"]
 
