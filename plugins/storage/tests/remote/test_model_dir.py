@@ -304,7 +304,7 @@ class FinalArrays:
 def test_evaluations_killed_after_the_end_leave_nothing_in_the_store(url, plugins, forget, monkeypatch):
     """The process is killed twice in a row: before the record, or before the counted files are uploaded."""
     estimator(url, plugins).train(batches, max_steps=5)
-    for module, name in (("working_copy", "observe"), ("beside", "upload_file")):
+    for module, name in (("working_copy", "observe"), ("side_file_sync", "upload_file")):
         forget()
         with monkeypatch.context() as patch:
             patch.setattr(import_module(f"estimator_storage.at_urls.{module}"), name, killed)
