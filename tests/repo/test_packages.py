@@ -121,3 +121,14 @@ def test_a_star_imports_the_public_names(plugin_folder: Path) -> None:
     exec(f"from {module.__name__} import *", found)
     lazy = vars(module).get("_MODULE_OF") or vars(module).get("_HOME") or {}
     assert found.keys() - {"__builtins__"} == {*getattr(module, "__all__", ())} >= lazy.keys() - OF_OTHERS
+
+
+def test_no_module_has_the_name_of_a_function_of_its_package(plugin_folder: Path) -> None:
+    """Once such a module is imported, `from package import name` would return the module instead of the function."""
+    (face,) = plugin_folder.glob("src/*/__init__.py")
+    module = importlib.import_module(face.parent.name)
+    homes = vars(module).get("_MODULE_OF") or vars(module).get("_HOME") or {}
+    modules = {path.stem for path in face.parent.glob("*.py")} | {
+        path.parent.name for path in face.parent.glob("*/__init__.py")
+    }
+    assert modules & homes.keys() == set()

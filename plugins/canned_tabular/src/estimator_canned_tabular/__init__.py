@@ -51,6 +51,7 @@ _HOME = {
     "host.plan": ("FeaturePlan",),
     "host.transform": ("FeatureIds",),
     "keras_models.model_to_estimator": ("model_to_estimator",),
+    "known_words": ("strict_vocabularies",),
     "layers.cells": ("GRUCell", "LSTMCell", "RecurrentCell", "SimpleRNNCell"),
     "layers.dense_features": ("dense_features",),
     "layers.linear": ("linear_logits",),
@@ -66,7 +67,6 @@ _HOME = {
     "models.two_tower": ("two_tower_model_fn",),
     "optimizers": ("choose_optimizer",),
     "parsing": ("classifier_parse_example_spec", "make_parse_example_spec", "regressor_parse_example_spec"),
-    "strict_vocabularies": ("strict_vocabularies",),
     "vocabularies": ("frequent_values",),
 }
 _MODULE_OF = {name: f"{__name__}.{module}" for module, names in _HOME.items() for name in names}

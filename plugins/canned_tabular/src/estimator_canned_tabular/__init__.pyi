@@ -57,6 +57,7 @@ from estimator_canned_tabular.host.examples import columns_receiver_fn as column
 from estimator_canned_tabular.host.plan import FeaturePlan as FeaturePlan
 from estimator_canned_tabular.host.transform import FeatureIds as FeatureIds
 from estimator_canned_tabular.keras_models.model_to_estimator import model_to_estimator as model_to_estimator
+from estimator_canned_tabular.known_words import strict_vocabularies as strict_vocabularies
 from estimator_canned_tabular.layers.cells import GRUCell as GRUCell
 from estimator_canned_tabular.layers.cells import LSTMCell as LSTMCell
 from estimator_canned_tabular.layers.cells import RecurrentCell as RecurrentCell
@@ -78,7 +79,6 @@ from estimator_canned_tabular.optimizers import choose_optimizer as choose_optim
 from estimator_canned_tabular.parsing import classifier_parse_example_spec as classifier_parse_example_spec
 from estimator_canned_tabular.parsing import make_parse_example_spec as make_parse_example_spec
 from estimator_canned_tabular.parsing import regressor_parse_example_spec as regressor_parse_example_spec
-from estimator_canned_tabular.strict_vocabularies import strict_vocabularies as strict_vocabularies
 from estimator_canned_tabular.vocabularies import frequent_values as frequent_values
 
 __version__: str

@@ -11,8 +11,8 @@ __version__ = "0.1.0"
 
 _HOME = {
     "contract": ("ReportSection", "ReportSource"),
+    "curve_counts": ("report_metrics",),
     "page": ("build_page", "replace_page", "write_report"),
-    "report_metrics": ("report_metrics",),
     "source": ("read_source",),
 }
 _MODULE_OF = {name: module for module, names in _HOME.items() for name in names}
