@@ -129,6 +129,13 @@ def test_a_column_without_a_value_in_the_first_file_has_the_type_of_a_later_one(
         assert [schema.feature(column).dtype for column in "xyz"] == ["int64", "float32", "int64"]
 
 
+def test_a_bad_row_of_a_later_file_is_skipped_though_a_column_has_no_type_yet(tmp_path: Path) -> None:
+    (tmp_path / "a.jsonl").write_text('{"x": null, "y": 1}\n')
+    (tmp_path / "b.jsonl").write_text('{"x": 5, "y": 2}\n{"x": 6, "y": "bad"}\n')
+    (batch,) = jsonl_input_fn(tmp_path / "*.jsonl", 9, shuffle=False, on_error="skip", column_defaults={"x": 0})()
+    assert (batch["x"].tolist(), batch["y"].tolist()) == ([0, 5], [1, 2])
+
+
 def test_files_without_a_row_are_refused(tmp_path: Path) -> None:
     for name in ("a.csv", "b.csv"):
         (tmp_path / name).write_text("x,y\n")

@@ -96,8 +96,9 @@ def csv_input_fn(
         quoted_na=quoted_na,
     )
     kind = CsvKind(form, header=header, column_names=column_names, plan=plan)
-    look = functools.partial(kind.infer, rows=num_rows_for_inference)
-    found = types_of_files(files, look, select_columns, column_types or ())
+    found = types_of_files(
+        files, lambda path, _: kind.infer(path, num_rows_for_inference), select_columns, column_types or ()
+    )
     if isinstance(na_values, Mapping):
         check_names("na_values", na_values, found, str(files[0]))
     kind.schema = chosen_columns(
@@ -146,7 +147,7 @@ class CsvKind:
         """The names of the columns."""
         return tuple(self.schema.types)
 
-    def infer(self, path: Path, *, rows: int) -> dict[str, ColumnType]:
+    def infer(self, path: Path, rows: int) -> dict[str, ColumnType]:
         """Returns all columns of a file, with the types that its first rows determine."""
         names, place = self._names(path)
         with opened(path, self._plan.compression, place[0]) as stream:

@@ -79,7 +79,7 @@ def jsonl_input_fn(
     """
     plan = ReadPlan.of(batch_size, shuffle, options)
     files = find_files(file_pattern)
-    look = functools.partial(_infer, plan=plan, chosen=select_columns, named=column_types or ())
+    look = functools.partial(_infer, plan=plan, named=column_types or ())
     schema = chosen_columns(
         types_of_files(files, look, select_columns),
         select_columns,
@@ -181,7 +181,7 @@ def _line_of(row: BadRow) -> int:
 
 
 def _infer(
-    path: Path, *, plan: ReadPlan, chosen: Sequence[str] | None, named: Collection[str]
+    path: Path, chosen: Collection[str] | None, *, plan: ReadPlan, named: Collection[str]
 ) -> dict[str, ColumnType]:
     """Returns the types that the first lines determine. A key may have several types if it is not read and has a named
     type.

@@ -39,7 +39,7 @@ class TableSchema:
 
 def types_of_files(
     files: Sequence[Path],
-    look: Callable[[Path], Mapping[str, ColumnType]],
+    look: Callable[[Path, Collection[str] | None], Mapping[str, ColumnType]],
     select_columns: Sequence[str] | None = None,
     named: Collection[str] = (),
 ) -> dict[str, ColumnType]:
@@ -47,7 +47,8 @@ def types_of_files(
 
     Args:
         files: the files, in order. Later ones are looked at only if a type is not known yet.
-        look: returns the types that the first rows of a file determine, or nothing if it has no rows.
+        look: returns the types that the first rows of a file determine, or nothing if it has no rows. It receives the
+            columns whose types are needed, or None for all.
         select_columns: the columns whose types are needed. None: all.
         named: the columns whose types a user names, so that they need no value.
 
@@ -60,7 +61,7 @@ def types_of_files(
         open_ones = {name for name, kind in found.items() if not kind.known and name in needed}
         if found and not open_ones:
             break
-        types = look(path)
+        types = look(path, open_ones if found else select_columns)
         found |= {name: types[name] for name in types if not found or (name in open_ones and types[name].known)}
     if not found:
         raise InputError(f"{files[0]} has no rows{', nor has any other file' if files[1:] else ''}.")
