@@ -94,7 +94,7 @@ def evaluate_continuously(
             break
         asked: dict[int, list[EvalSpec]] = {}
         for spec in specs:
-            if wanted[spec.name] != seen[spec.name] and (final or due[spec.name] <= began):
+            if wanted[spec.name] != seen[spec.name] and (final or last or due[spec.name] <= began):
                 asked.setdefault(wanted[spec.name], []).append(spec)
         for step, of in asked.items():
             seen |= {spec.name: step for spec in of}
