@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import re
 import tempfile
@@ -14,7 +15,9 @@ from typing import Any, Protocol
 from estimator_core._checkpoint.catalog import CHECKPOINTS_DIR, all_checkpoints
 from estimator_core._checkpoint.shelf import IN_PLACE, Publisher
 from estimator_core._files import is_url
-from estimator_core._plugins import Plugins
+from estimator_core._journal.entries import JournalError
+from estimator_core._plugins import Plugins, using_plugins
+from estimator_core._storage.contract import StorageError
 from estimator_core.config import RunConfig
 from estimator_core.coordinator import Coordinator
 from estimator_core.errors import ArgumentError
@@ -168,7 +171,7 @@ def model_dir_at(location: str, plugins: Plugins) -> ModelDir:
         'runs/one'
     """
     if not is_url(location):
-        _refuse_checkpoints(Path(location).absolute().as_posix())
+        _refuse_checkpoints(Path(location).absolute().as_posix(), plugins)
         return LocalModelDir(Path(location))
     from estimator_core._storage.opening import at_url
 
@@ -176,19 +179,23 @@ def model_dir_at(location: str, plugins: Plugins) -> ModelDir:
     opened = at_url(url, plugins)  # refuses plugins that may not open it; others may have made the copy
     with _lock:
         if url not in _copies:
-            _refuse_checkpoints(url)
+            _refuse_checkpoints(url, plugins)
             _copies[url] = opened.working_copy(url, plugins)
         return _copies[url]
 
 
-def _refuse_checkpoints(location: str) -> None:
-    """Refuses a checkpoint of a run, and the directory of its checkpoints: no other run may write inside."""
-    inside = re.fullmatch(f"(.+)/{CHECKPOINTS_DIR}(/[0-9]+)?/*", location)
-    if inside and all_checkpoints(inside[1]):
-        raise ArgumentError(
-            f"model_dir {location} is inside the run {inside[1]}, which keeps its checkpoints there. Give model_dir="
-            f"{inside[1]!r}. To select one of its checkpoints, use checkpoint_path= or warm_start_from=."
-        )
+def _refuse_checkpoints(location: str, plugins: Plugins) -> None:
+    """Refuses a checkpoint of a run, and the directory of its checkpoints: no other run may write inside.
+
+    A directory around it that this user may not read, or that has other files, is not known to be a run.
+    """
+    inside = re.fullmatch(f"(.*[^/:])/+{CHECKPOINTS_DIR}(/[0-9]+)?/*", location)
+    with contextlib.suppress(JournalError, StorageError), using_plugins(plugins):
+        if inside and all_checkpoints(inside[1]):
+            raise ArgumentError(
+                f"model_dir {location} is inside the run {inside[1]}, which keeps its checkpoints there. Give "
+                f"model_dir={inside[1]!r}. To select one of its checkpoints, use checkpoint_path= or warm_start_from=."
+            )
 
 
 def made_directory(model_dir: str) -> Path:

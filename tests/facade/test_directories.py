@@ -112,6 +112,13 @@ def test_a_model_dir_inside_a_run_is_refused_and_the_run_named(
     assert ec.Estimator(trained, other).train(inputs).latest_checkpoint() == str(Path(other) / "checkpoints" / "2")
 
 
+@pytest.mark.parametrize("foreign", ["journal/1", "identity"])
+def test_a_directory_of_checkpoints_beside_other_files_is_a_model_dir(foreign: str, tmp_path: Path) -> None:
+    (tmp_path / foreign).parent.mkdir(exist_ok=True)
+    (tmp_path / foreign).write_bytes(b"\xff of another program")
+    assert ec.Estimator(model_fn, str(tmp_path / "checkpoints")).model_dir == str(tmp_path / "checkpoints")
+
+
 def test_a_directory_with_a_colon_is_no_url(tmp_path: Path) -> None:
     assert ec.RunConfig(model_dir=str(tmp_path / "a:b")).model_dir == str(tmp_path / "a:b")
 

@@ -15,7 +15,7 @@ from estimator_core._continuous_eval import evaluate_continuously
 from estimator_core.errors import ArgumentError, CheckpointNotFoundError, SupersededError
 from estimator_core.journal import Retired, read_lineage, take_over
 from estimator_core.plugins import using_plugins
-from estimator_core.storage import StorageGoneError
+from estimator_core.storage import StorageDeniedError, StorageGoneError
 from estimator_storage.at_urls import WorkingCopy
 from plugins.storage.tests.remote import shelves
 from plugins.storage.tests.remote.linear import batches, held_out, model_fn
@@ -373,3 +373,26 @@ class StopsAt7(ec.Hook):
 
     def after_step(self, run, step, out):
         run.request_stop("the rule says so")
+
+
+@pytest.mark.parametrize("inside", ["checkpoints", "checkpoints/5"])
+def test_a_directory_of_checkpoints_is_a_model_dir_if_this_user_may_not_read_around_it(
+    url, plugins, forget, inside, monkeypatch
+):
+    read = Shelf.get
+
+    def denied(self, key):
+        if self.url == url:
+            raise StorageDeniedError(f"{self.url}: this user may not access {key}.")
+        return read(self, key)
+
+    monkeypatch.setattr(Shelf, "get", denied)
+    run = estimator(f"{url}/{inside}", plugins)
+    run.train(batches, max_steps=5)
+    assert run.evaluate(held_out)["global_step"] == 5
+
+
+def test_a_checkpoint_is_no_model_dir_for_plugins_of_an_estimator_either(url, plugins, forget):
+    estimator(url, plugins).train(batches, max_steps=5)
+    with pytest.raises(ArgumentError, match=f"is inside the run {url}, "):
+        estimator(f"{url}/checkpoints/5", plugins)
