@@ -122,7 +122,7 @@ def check_specs(estimator: object, train_spec: object, eval_spec: object) -> lis
             "train_and_evaluate evaluates at checkpoints. Please set one of the RunConfig.save_checkpoints_steps or "
             "RunConfig.save_checkpoints_secs."
         )
-    remembering = {id(hook) for hook in train_spec.hooks if type(hook).state is not Hook.state}
+    remembering = {id(hook) for hook in train_spec.hooks if getattr(type(hook), "state", Hook.state) is not Hook.state}
     for hook in (hook for spec in specs for hook in spec.hooks if id(hook) in remembering):
         raise ArgumentError(
             f"A {type(hook).__name__} is in the hooks of both TrainSpec and EvalSpec, but its state belongs to one "

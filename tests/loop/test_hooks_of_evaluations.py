@@ -152,6 +152,23 @@ def test_a_hook_with_state_is_not_shared_with_evaluations(make_estimator: Any, m
     estimator.evaluate(batches(2), hooks=[hook])  # the training has ended
 
 
+class Foreign:
+    """Has the methods of a hook that all code calls, but no `state`."""
+
+    def begin(self, *arguments: Any) -> None:
+        """Does nothing."""
+
+    after_create = before_step = after_step = end = next_step = begin
+
+
+def test_a_hook_that_is_not_derived_is_told_what_it_lacks(make_estimator: Any) -> None:
+    hooks: Any = [Foreign()]
+    train_spec = ec.TrainSpec(batches(9), max_steps=4, hooks=hooks)
+    estimator = make_estimator(model(), save_checkpoints_steps=2)
+    with pytest.raises(ec.errors.HookError, match=r"Foreign.*it has no method .*Derive it from ec\.Hook"):
+        ec.train_and_evaluate(estimator, train_spec, ec.EvalSpec(batches(3)))
+
+
 def test_a_hook_without_state_may_be_in_the_training_and_in_its_evaluations(make_estimator: Any) -> None:
     hook = Counts()
     estimator = make_estimator(model(), save_checkpoints_steps=2)
