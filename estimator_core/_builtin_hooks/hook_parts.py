@@ -180,6 +180,12 @@ def point_step(run: Run, step: int) -> int:
     Args:
         run: the run of the hook.
         step: the step that the hook sees.
+
+    Example:
+        >>> from types import SimpleNamespace
+        >>> state = SimpleNamespace(clock=np.array([100, 0, 0, 0], np.uint32))
+        >>> point_step(SimpleNamespace(mode="eval", state=state), 3)
+        100
     """
     return step if run.mode == ModeKeys.TRAIN else int(np.asarray(run.state.clock)[0])
 

@@ -96,7 +96,7 @@ def test_trainable_of_another_type(runner, batch):
 
 
 def test_the_same_name_twice(runner, batch):
-    with pytest.raises(VariableError, match=r"a module named 'net'.*already"):
+    with pytest.raises(VariableError, match=r"already has a module named 'net'"):
         runner(lambda x: (module(dense, name="net"), module(dense, name="net"))).discover(batch)
 
 

@@ -30,7 +30,7 @@ def near(name: str, names: Iterable[str]) -> str:
 
     Example:
         >>> near("dense/kernle", ["dense/kernel", "dense/bias"])
-        "Did you mean 'dense/kernel'? There are: dense/bias, dense/kernel."
+        "Did you mean 'dense/kernel'? Known names: dense/bias, dense/kernel."
     """
     names = sorted(names)
     close = difflib.get_close_matches(name, names, n=1)

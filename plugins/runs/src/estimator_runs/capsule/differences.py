@@ -83,7 +83,7 @@ def _source(git: Mapping[str, Any], name: str) -> str:
 
     Example:
         >>> _source({"commit": "1f", "diff": "", "untracked": ["a.py"]}, "a.py")
-        ' (git did not track it: neither commit 1f nor the diff of the record holds it)'
+        ' (git did not track it: neither commit 1f nor the diff of the record contains it)'
     """
     if "commit" not in git:
         return ""
