@@ -116,7 +116,7 @@ def _failed(root: Path, need: int, error: Exception) -> CheckpointError:
     cure = _CURES.get(code, "See the cause above.")
     return CheckpointError(
         f"A checkpoint could not be written to {root} ({brief(error)}). It needs {need / 1e6:,.1f} MB{_free(root)}. "
-        f"Existing checkpoints are untouched. The next training continues from the newest. {cure}"
+        f"Existing checkpoints are untouched. The next training continues from the newest, if any. {cure}"
     )
 
 

@@ -260,7 +260,8 @@ def _assembled(directory: Path, item: str, path: str, entry: ArrayEntry, found: 
             )
     if not covered(entry):
         raise CheckpointCorruptError(
-            f"The checkpoint {directory} is damaged: the pieces of {item} {path!r} are incomplete. {USE_ANOTHER}"
+            f"The checkpoint {directory} is damaged: the pieces of {item} {path!r} do not cover the "
+            f"array exactly once. {USE_ANOTHER}"
         )
     return assembled(entry, stored_dtype(entry), found, path)
 

@@ -68,8 +68,8 @@ def test_a_full_disk_is_named_and_costs_one_checkpoint(
         assert "No space left on device" in text
         assert "It needs 0.0 MB, " in text
         assert (
-            "are free. Existing checkpoints are untouched. The next training continues from the newest. Free some space"
-            in text
+            "are free. Existing checkpoints are untouched. The next training continues from the newest, if any. "
+            "Free some space" in text
         )
         assert sorted(path.name for path in (saved / "checkpoints").iterdir()) == ["1", "2"]
         assert_same(read_checkpoint(saved), small_items(2))

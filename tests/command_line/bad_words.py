@@ -149,7 +149,7 @@ CASES: tuple[tuple[str, str], ...] = (
     ("exports {dir}/empty --jsn", "did you mean --json?"),
     ("predict {dir}/empty", "required: --input, --output"),
     ("predict {dir}/empty --input {dir}/data.csv --output {dir}/o.txt", "must end in"),
-    ("predict {dir}/empty --input {dir}/data.csv --output {dir}/absent/o.csv", "absent'. Make it first."),
+    ("predict {dir}/empty --input {dir}/data.csv --output {dir}/absent/o.csv", "absent'. Create it first."),
     ("predict {dir}/empty --input a --output b --on-error fail", "invalid choice: 'fail'"),
     ("predict {dir}/empty --input a --output b --bach-size 2", "did you mean --batch-size?"),
     ("predict {dir}/empty --input {dir}/data.csv --output {dir}/data.csv", "is also read as --input"),

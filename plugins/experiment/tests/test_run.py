@@ -70,7 +70,7 @@ def test_trains_evaluates_predicts_and_says_where_things_lie(program: Path, caps
 
 def test_what_to_look_at_can_be_pasted_into_a_shell(program: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["run", str(program), "--hparams", "train_steps=2", "--model-dir", "my runs/line"]) == 0
-    looks = [line.partition("look: ")[2] for line in capsys.readouterr().out.splitlines() if "look: " in line]
+    looks = [line.partition("view: ")[2] for line in capsys.readouterr().out.splitlines() if "view: " in line]
     assert [shlex.split(look)[-1] for look in looks] == ["my runs/line"] * len(looks)
     assert len(looks) >= 2
 

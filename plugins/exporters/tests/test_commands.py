@@ -103,7 +103,7 @@ def test_a_checkpoint_is_no_export(tmp_path, capsys, command):
 
 
 @pytest.mark.parametrize(
-    ("output", "message"), [("scores.txt", "must end in"), ("absent/scores.csv", "absent'. Make it first")]
+    ("output", "message"), [("scores.txt", "must end in"), ("absent/scores.csv", "absent'. Create it first")]
 )
 def test_predict_refuses_an_output_before_it_looks_at_the_input(export, tmp_path, capsys, output, message):
     assert main(["predict", export, "--input", "no such file", "--output", str(tmp_path / output)]) == 2

@@ -147,7 +147,7 @@ def test_raw_tensors_and_contents(ask):
                 "raw_input_contents": [],
             },
             "INVALID_ARGUMENT",
-            "out of the range of INT8",
+            "outside the range of INT8",
         ),
         (
             {"model": "wide", "array": np.full((1, 2), 2**31), "inputs": [tensor(datatype="INT64")]},

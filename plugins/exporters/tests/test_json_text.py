@@ -124,7 +124,7 @@ def test_floats_that_are_not_finite_are_strings_both_ways():
 @pytest.mark.parametrize("value", [1e39, float("inf")])
 def test_numbers_out_of_range_are_refused(value):
     """1e999 is valid JSON, and Python reads it as infinity."""
-    with pytest.raises(BadRequestError, match="out of the range of FP32"):
+    with pytest.raises(BadRequestError, match="outside the range of FP32"):
         from_json("FP32", [value], (1,), "x")
 
 

@@ -118,7 +118,7 @@ X = {"name": "x", "datatype": "FP32", "shape": [1, 2], "data": [1, 2]}
         ({"inputs": [{**X, "data": [1, None]}]}, "'None' is not of type FP32"),
         ({"inputs": [{**X, "data": [[1], 2]}]}, "nested evenly"),
         ({"inputs": [{**X, "data": {}}]}, "data must be a list"),
-        ({"inputs": [{**X, "datatype": "INT8", "data": [1, 200]}]}, "out of the range of INT8"),
+        ({"inputs": [{**X, "datatype": "INT8", "data": [1, 200]}]}, "outside the range of INT8"),
         ({"inputs": [{**X, "datatype": "INT8", "data": [1, 2.0]}]}, "'2.0' is not of type INT8"),
         ({"inputs": [{**X, "datatype": "BOOL", "data": [1, True]}]}, "'1' is not of type BOOL"),
         ({"inputs": [{k: v for k, v in X.items() if k != "data"}]}, "neither data nor"),

@@ -305,8 +305,8 @@ def test_assets_travel_and_bad_ones_are_refused_before_anything_is_written(estim
         ({"a": str(tmp_path / "none")}, "there is no file"),
         ({"../a": str(words)}, "relative path"),
         ({".": str(words)}, "relative path"),
-        ({"a": str(words), "./a": str(words)}, r"'a' and '\./a' have one place"),
-        ({"a/b": str(words), "a": str(words)}, "'a/b' and 'a' have one place"),
+        ({"a": str(words), "./a": str(words)}, r"'a' and '\./a' overlap in the export"),
+        ({"a/b": str(words), "a": str(words)}, "'a/b' and 'a' overlap in the export"),
     ):
         with pytest.raises(ArgumentError, match=message):
             estimator.export_saved_model(str(tmp_path / "f"), receiver_fn, assets_extra=assets)

@@ -138,9 +138,11 @@ def test_errors_name_the_line_of_the_key(tmp_path: Path) -> None:
 
 
 def test_what_is_not_there_is_named() -> None:
-    schema = learn_schema({"age": [1.0, 2.0]})
-    with pytest.raises(ArgumentError, match=r"The schema has no feature 'agee'\. Known features: age"):
+    schema = learn_schema({"age": [1.0, 2.0], "size": [3.0, 4.0]})
+    with pytest.raises(ArgumentError, match=r"The schema has no feature 'agee'\. Similar features: age\."):
         schema.feature("agee")
+    with pytest.raises(ArgumentError, match=r"The schema has no feature 'weight'\. Features: age, size\."):
+        schema.feature("weight")
     with pytest.raises(ArgumentError, match=r"There is no column 'y'\. Columns: age"):
         learn_schema({"age": [1.0]}, label="y")
     with pytest.raises(ArgumentError, match="There are no rows to learn a schema from"):

@@ -246,3 +246,9 @@ def test_what_cannot_be_read_is_refused() -> None:
         gathered(batches)
     with pytest.raises(ArgumentError, match="kind must be one of csv"):
         rows_of_files(__file__, None, "xml")
+
+
+def test_rows_with_different_numbers_of_axes_are_refused() -> None:
+    batches = [{"x": np.ones((2, 3))}, {"x": np.ones((2, 3, 4))}]
+    with pytest.raises(InputError, match=r"Column 'x' has rows of shape \(3,\) and rows of shape \(3, 1\)\. Give all"):
+        gather(lambda: iter(batches))

@@ -472,5 +472,5 @@ def test_a_detached_job_outlives_its_command_and_is_asked_about(tmp_path: Path) 
 
 
 def test_a_name_is_of_letters_digits_and_hyphens() -> None:
-    with pytest.raises(ArgumentError, match="name should be"):
+    with pytest.raises(ArgumentError, match="name should have only"):
         JobSpec(command=("x",), name="../up")

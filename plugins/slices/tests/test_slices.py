@@ -125,7 +125,7 @@ def test_a_model_without_metrics_of_examples(tmp_path, given, caplog):
     rows = {row.name: (row.examples, row.metrics.get("middle")) for row in rows_of(found)}
     middles = (2.0, 0.5, 3.0) if given else (None, None, None)
     assert rows == {"all": (5, middles[0]), "key=1": (2, middles[1]), "key=2": (3, middles[2])}
-    assert ("Slices have no metrics, only counts: no eval_metric_ops is a metric of examples." in caplog.text) == (
+    assert ("Slices have no metrics, only counts: eval_metric_ops has no metric of examples." in caplog.text) == (
         not given
     )
 

@@ -273,7 +273,7 @@ class _Guests:
                 else:
                     _log.warning(
                         "A client that does not belong to this run has reached %s before the run began, and is "
-                        "ignored. Protect this port.",
+                        "ignored. Protect its port from others.",
                         self._call.place,
                     )
                     self._drop(connection)

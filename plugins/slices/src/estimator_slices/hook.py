@@ -100,7 +100,7 @@ class SliceHook(Hook):
         if active and not run.failed:
             rows = self._tally.rows()
             if rows and not rows[0].metrics:
-                _log.warning("Slices have no metrics, only counts: no eval_metric_ops is a metric of examples.")
+                _log.warning("Slices have no metrics, only counts: eval_metric_ops has no metric of examples.")
             for name, row in by_name(rows[1:]).items():
                 _add_numbers(run, name, row)
             run.add_result(RESULT, [row.to_json() for row in rows])

@@ -41,7 +41,7 @@ def check_output(path: Path) -> None:
     if path.suffix not in SUFFIXES:
         raise ArgumentError(f"{path} must end in {', '.join(SUFFIXES)}.")
     if not path.parent.is_dir():
-        raise ArgumentError(f"{path} cannot be written: there is no directory '{path.parent}'. Make it first.")
+        raise ArgumentError(f"{path} cannot be written: there is no directory '{path.parent}'. Create it first.")
     if path.is_dir():
         raise ArgumentError(f"{path} cannot be written: it is a directory. Name a file.")
     if not os.access(path.parent, os.W_OK):

@@ -132,11 +132,11 @@ def _from_values(name: str, values: list[Any], what: str, literals: bool, width:
         with np.errstate(over="ignore"):
             found = np.array(values, dtype)
     except (OverflowError, ValueError) as error:
-        raise BadRequestError(f"{what}: a value is out of the range of {name}") from error
+        raise BadRequestError(f"{what}: a value is outside the range of {name}") from error
     if dtype.kind == "f" and not np.isfinite(found).all():
         named = [isinstance(value, str) or (literals and not math.isfinite(value)) for value in values]
         if not np.array_equal(~np.isfinite(found), named):
-            raise BadRequestError(f"{what}: a value is out of the range of {name}")
+            raise BadRequestError(f"{what}: a value is outside the range of {name}")
     return found
 
 

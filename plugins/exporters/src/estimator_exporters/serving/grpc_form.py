@@ -85,4 +85,4 @@ def _contents(tensor: Any, shape: tuple[int, ...], what: str) -> np.ndarray:
     try:
         return np.array(values, NUMPY[tensor.datatype]).reshape(shape)
     except OverflowError as error:
-        raise BadRequestError(f"{what}: a value is out of the range of {tensor.datatype}") from error
+        raise BadRequestError(f"{what}: a value is outside the range of {tensor.datatype}") from error

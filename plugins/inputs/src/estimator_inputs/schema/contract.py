@@ -119,8 +119,9 @@ class Schema:
         """
         if name in self.features:
             return self.features[name]
-        near = difflib.get_close_matches(name, self.features, n=3) or list(self.features)
-        raise ArgumentError(f"The schema has no feature {name!r}. Known features: {', '.join(near)}.")
+        near = difflib.get_close_matches(name, self.features, n=3)
+        listed = f"Similar features: {', '.join(near)}." if near else f"Features: {', '.join(self.features) or 'none'}."
+        raise ArgumentError(f"The schema has no feature {name!r}. {listed}")
 
     @property
     def classes(self) -> tuple[Any, ...]:

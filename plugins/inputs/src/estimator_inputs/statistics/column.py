@@ -48,7 +48,10 @@ class ColumnGatherer:
         elif cells.dtype != "null":
             self._check(first, cells)
             if len(cells.shape) != len(self._shape):
-                raise InputError(f"Column {self._name!r} has rows of shape {self._shape}, but others {cells.shape}.")
+                raise InputError(
+                    f"Column {self._name!r} has rows of shape {self._shape} and rows of shape {cells.shape}. Give all "
+                    "rows the same number of axes."
+                )
             if first.dtype.startswith(("int", "uint")) and cells.dtype.startswith("float"):
                 self._cells = cells
             self._shape = tuple(a if a == b else None for a, b in zip(self._shape, cells.shape, strict=True))
