@@ -235,18 +235,13 @@ def _verified(directory: Path, item: str, path: str, entry: ArrayEntry, found: M
     if array is None and not entry.bytes:
         array = np.empty(entry.shape, stored_dtype(entry))
     if array is None or array.nbytes != entry.bytes or array_checksum(array) != entry.crc32:
-        raise CheckpointCorruptError(
-            f"The checkpoint {directory} is damaged: {item} {path!r} differs from what was saved. {USE_ANOTHER}"
-        )
+        raise _damaged(directory, f"{item} {path!r} differs from what was saved")
     if entry.key_impl is not None:
         import jax
 
         return jax.random.wrap_key_data(jax.numpy.asarray(array), impl=entry.key_impl)
     if array.shape != entry.shape:
-        raise CheckpointCorruptError(
-            f"The checkpoint {directory} is damaged: {item} {path!r} has shape {array.shape}, but {entry.shape} was "
-            f"saved. {USE_ANOTHER}"
-        )
+        raise _damaged(directory, f"{item} {path!r} has shape {array.shape}, but {entry.shape} was saved")
     return array
 
 
@@ -254,16 +249,15 @@ def _assembled(directory: Path, item: str, path: str, entry: ArrayEntry, found: 
     for piece in entry.pieces:
         array = found.get(piece_name(path, piece.place))
         if array is None or array.nbytes != piece.bytes or array_checksum(array) != piece.crc32:
-            raise CheckpointCorruptError(
-                f"The checkpoint {directory} is damaged: {item} {path!r} at {piece.place} differs from what process "
-                f"{piece.process} saved. {USE_ANOTHER}"
-            )
+            where = f"{item} {path!r} at {piece.place}"
+            raise _damaged(directory, f"{where} differs from what process {piece.process} saved")
     if not covered(entry):
-        raise CheckpointCorruptError(
-            f"The checkpoint {directory} is damaged: the pieces of {item} {path!r} do not cover the "
-            f"array exactly once. {USE_ANOTHER}"
-        )
+        raise _damaged(directory, f"the pieces of {item} {path!r} do not cover the array exactly once")
     return assembled(entry, stored_dtype(entry), found, path)
+
+
+def _damaged(directory: Path, what: str) -> CheckpointCorruptError:
+    return CheckpointCorruptError(f"The checkpoint {directory} is damaged: {what}. {USE_ANOTHER}")
 
 
 def _read_file(directory: Path, name: str) -> Any:

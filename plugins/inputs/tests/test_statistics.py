@@ -14,6 +14,8 @@ import pytest
 from estimator_core.errors import ArgumentError, ArgumentTypeError, InputError
 from estimator_core.inputs import numpy_input_fn
 from estimator_inputs.statistics import rows, sources
+from estimator_inputs.statistics.cells import cells_of
+from estimator_inputs.statistics.column import ColumnGatherer
 from estimator_inputs.statistics.counts import RELATIVE_ERROR
 from estimator_inputs.statistics.files import rows_of_files
 from estimator_inputs.statistics.gather import gather, gathered
@@ -249,6 +251,9 @@ def test_what_cannot_be_read_is_refused() -> None:
 
 
 def test_rows_with_different_numbers_of_axes_are_refused() -> None:
-    batches = [{"x": np.ones((2, 3))}, {"x": np.ones((2, 3, 4))}]
-    with pytest.raises(InputError, match=r"Column 'x' has rows of shape \(3,\) and rows of shape \(3, 1\)\. Give all"):
-        gather(lambda: iter(batches))
+    gatherer = ColumnGatherer("x")
+    gatherer.add(cells_of([[1.0, 2.0, 3.0]]), rows=1)
+    with pytest.raises(
+        InputError, match=r"'x' has rows of shape \(3,\) and rows of shape \(3, 1\)\. Give all rows the"
+    ):
+        gatherer.add(cells_of(np.ones((1, 3, 1))), rows=1)
