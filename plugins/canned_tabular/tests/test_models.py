@@ -48,6 +48,23 @@ def test_k_means_ignores_points_that_only_fill_up_a_batch(tmp_path, mini):
     assert scores[0] == scores[1]
 
 
+@pytest.mark.parametrize("initial", ["random", "kmeans_plus_plus"])
+def test_the_first_clusters_are_not_points_that_only_fill_up_a_batch(tmp_path, initial):
+    real = np.array([1, 0, 1, 0, 0, 1], np.float32)
+    points = np.where(real[:, None] > 0, np.arange(12).reshape(6, 2), 500).astype(np.float32)
+    for seed in range(4):
+        kmeans = tab.KMeans(
+            3,
+            initial_clusters=initial,
+            feature_columns=[tab.numeric_column("x", 2)],
+            config=quiet(tmp_path / str(seed)),
+            seed=seed,
+            use_mini_batch=False,
+        )
+        kmeans.train(lambda: [{"x": points, "is_real_example": real}])
+        assert sorted(kmeans.cluster_centers().tolist()) == points[real > 0].tolist()
+
+
 @pytest.mark.parametrize(
     "options",
     [

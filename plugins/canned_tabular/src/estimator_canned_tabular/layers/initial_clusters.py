@@ -8,12 +8,18 @@ import jax
 import jax.numpy as jnp
 
 
-def random_points(key: jax.Array, points: jax.Array, count: int) -> jax.Array:
-    """Returns different points, all equally likely, float32[count, size]."""
-    return points[jax.random.choice(key, points.shape[0], (count,), replace=False)]
+def random_points(key: jax.Array, points: jax.Array, count: int, real: jax.Array | None = None) -> jax.Array:
+    """Returns different points, all equally likely, float32[count, size].
+
+    `real` is 0 for points that only fill up the batch. They are chosen only if there are too few others.
+    """
+    likely = None if real is None else real / real.sum()
+    return points[jax.random.choice(key, points.shape[0], (count,), replace=False, p=likely)]
 
 
-def kmeans_plus_plus(key: jax.Array, points: jax.Array, count: int, retries: int) -> jax.Array:
+def kmeans_plus_plus(
+    key: jax.Array, points: jax.Array, count: int, retries: int, real: jax.Array | None = None
+) -> jax.Array:
     """Returns points far from each other, drawn in proportion to the squared distance to the nearest one before.
 
     Args:
@@ -22,15 +28,21 @@ def kmeans_plus_plus(key: jax.Array, points: jax.Array, count: int, retries: int
         count: the number of points to choose.
         retries: the number of further candidates for each point. The best one is chosen. Negative: about the logarithm
             of `count`.
+        real: 0 for points that only fill up the batch, which are not chosen. None: there are no such points.
 
     Source: Arthur and Vassilvitskii, "k-means++: the advantages of careful seeding", 2007.
     """
     tries = 1 + (retries if retries >= 0 else int(2 + math.log(count)))
     first_key, *keys = jax.random.split(key, count)
-    chosen = [points[jax.random.randint(first_key, (), 0, points.shape[0])]]
-    nearest = _squares(points, chosen[0][None])[:, 0]
+    if real is None:
+        first = jax.random.randint(first_key, (), 0, points.shape[0])
+    else:
+        first = jax.random.categorical(first_key, jnp.log(real))
+    counted = jnp.ones(points.shape[0]) if real is None else real
+    chosen = [points[first]]
+    nearest = _squares(points, chosen[0][None])[:, 0] * counted
     for one in keys:
-        likely = jnp.log(jnp.maximum(nearest, 1e-30))
+        likely = jnp.where(counted > 0, jnp.log(jnp.maximum(nearest, 1e-30)), -jnp.inf)
         candidates = jax.random.categorical(one, likely, shape=(tries,))
         after = jnp.minimum(nearest[:, None], _squares(points, points[candidates]))
         best = jnp.argmin(after.sum(axis=0))

@@ -69,7 +69,9 @@ def kmeans_model_fn(options: KMeansOptions, feature_columns: Sequence[Any] | Non
         stored, clusters = _clusters(options, points, mode)
         distances = _distances(options, points, clusters)
         index = jnp.argmin(distances, axis=1).astype(jnp.int32)
-        score = jnp.sum(jnp.min(distances, axis=1) * _real(index))
+        nearest = jnp.min(distances, axis=1)
+        real = _real(points)
+        score = jnp.sum(nearest if real is None else nearest * real)
         loss = score
         if mode == ec.ModeKeys.TRAIN:
             loss = score + _moving(stored, _updated(options, points, index, clusters))
@@ -119,6 +121,7 @@ def _clusters(options: KMeansOptions, points: jax.Array, mode: str) -> tuple[jax
     if mode != ec.ModeKeys.TRAIN:
         return clusters, clusters
     key = ec.next_rng_key("clusters") if options.seed is None else jax.random.key(options.seed)
+    real = _real(points)
     if callable(given):
         first = jnp.asarray(given(points, options.num_clusters), jnp.float32)
         if first.shape != shape:
@@ -129,9 +132,9 @@ def _clusters(options: KMeansOptions, points: jax.Array, mode: str) -> tuple[jax
             "larger batches, or initial_clusters as an array."
         )
     elif given == RANDOM:
-        first = random_points(key, points, options.num_clusters)
+        first = random_points(key, points, options.num_clusters, real)
     else:
-        first = kmeans_plus_plus(key, points, options.num_clusters, options.kmeans_plus_plus_num_retries)
+        first = kmeans_plus_plus(key, points, options.num_clusters, options.kmeans_plus_plus_num_retries, real)
     ec.set_variable("clusters_chosen", jnp.ones((), bool))
     first = _of_metric(options, first)
     return clusters, jax.lax.stop_gradient(jnp.where(chosen, clusters, first))
@@ -143,10 +146,10 @@ def _distances(options: KMeansOptions, points: jax.Array, clusters: jax.Array) -
     return jnp.sum((points[:, None] - clusters[None]) ** 2, axis=-1)
 
 
-def _real(index: jax.Array) -> jax.Array:
-    """Returns 1 for each point, and 0 for those that only fill up the batch."""
+def _real(points: jax.Array) -> jax.Array | None:
+    """Returns 1 for each point, and 0 for those that only fill up the batch. None: there are no such points."""
     weights = ec.example_weights()
-    return jnp.ones(index.shape) if weights is None else (weights > 0).astype(jnp.float32)
+    return None if weights is None else (weights > 0).astype(points.dtype)
 
 
 def _moving(stored: jax.Array, target: jax.Array) -> jax.Array:
@@ -160,7 +163,8 @@ def _updated(options: KMeansOptions, points: jax.Array, index: jax.Array, cluste
     In a mini-batch, centres move to the mean of all their points so far. The first centre counts as a point. With
     several steps per iteration it does not, and every iteration starts a new count.
     """
-    real = _real(index)
+    real = _real(points)
+    real = jnp.ones(index.shape) if real is None else real
     count = jax.ops.segment_sum(real, index, options.num_clusters)
     total = jax.ops.segment_sum(points * real[:, None], index, options.num_clusters)
     if not options.use_mini_batch:
