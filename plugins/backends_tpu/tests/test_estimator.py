@@ -162,6 +162,24 @@ def test_host_call_is_called_in_evaluation(tmp_path):
     assert seen == [(16,), (16,), (8,)]
 
 
+def test_points_of_host_call_in_an_evaluation_are_at_the_step_of_its_weights(tmp_path):
+    points = []
+
+    def with_host_call(features, labels, mode, params):
+        spec = model_fn(features, labels, mode, params)
+        host_call = (lambda x: {"host/size": x.size}, [features["x"]])
+        return TPUEstimatorSpec(mode, loss=spec.loss, train_op=spec.train_op, host_call=host_call)
+
+    class Points(ec.Hook):
+        def after_create(self, run):
+            write = run.summaries.scalar
+            run.summaries.scalar = lambda tag, value, step: points.append(step) or write(tag, value, step)
+
+    estimator = tpu_estimator(tmp_path, with_host_call).train(input_fn, steps=5)
+    estimator.evaluate(input_fn, hooks=[Points()])
+    assert points[:3] == [5, 5, 5]
+
+
 def test_several_iterations_a_loop_train_the_same_and_no_host_call_is_missed(tmp_path):
     calls = {1: [], 4: []}
 

@@ -134,6 +134,24 @@ def test_check_of_a_relative_import_above_the_folder(
     assert "train.py:1: model_fn from ../model.py, which is not read" in capsys.readouterr().out
 
 
+def test_check_in_the_folder_of_a_package(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    package = tmp_path / "package"
+    package.mkdir()
+    (package / "__init__.py").write_text("tf = None\n")
+    (package / "model.py").write_text("import tensorflow as tf\n")
+    (package / "train.py").write_text("from . import model\nfrom . import tf\nfrom package.model import tf as other\n")
+    monkeypatch.chdir(package)
+    assert main(["migrate", "check", "train.py"]) == 3
+    assert capsys.readouterr().out.splitlines()[:3] == [
+        "train.py:1: model, tf from model.py, which is not read: check that file, too.",
+        "train.py:1: tf: a name of TensorFlow from model.py. Its uses in this file are not found: import it from "
+        "TensorFlow.",
+        "train.py:2: tf from __init__.py, which is not read: check that file, too.",
+    ]
+
+
 def test_a_file_that_is_no_python_is_said_and_fails(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "old.py").write_text("print 'of Python 2'\n")
     assert main(["migrate", "check", str(tmp_path)]) == 3

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 import estimator_core as ec
+from estimator_core.builtin_hooks import point_step
 from estimator_core.errors import HookError
 from estimator_core.hooks import Hook, Run, StepOutputs
 
@@ -69,4 +70,4 @@ class HostCallHook(Hook):
         if not isinstance(result, Mapping):
             raise HookError(f"host_call must return None or a dict of numbers, given: {result!r}.")
         for tag, value in result.items():
-            run.summaries.scalar(tag, float(value), step)
+            run.summaries.scalar(tag, float(value), point_step(run, step))

@@ -82,6 +82,16 @@ def compression_of(path: Path, compression: str) -> str:
     return _BY_SUFFIX.get(path.suffix.lower(), "none") if compression == "auto" else compression
 
 
+def suffix_of(compression: str) -> str:
+    """Returns the suffix that names a compression, or "" if there is none.
+
+    Example:
+        >>> suffix_of("gzip"), suffix_of("zlib")
+        ('.gz', '')
+    """
+    return next((suffix for suffix, kind in _BY_SUFFIX.items() if kind == compression), "")
+
+
 @contextmanager
 def opened(path: Path, compression: str, offset: int = 0) -> Generator[BinaryIO]:
     """Opens the decompressed bytes of a file from `offset` on. The earlier bytes of a compressed file are read and

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from estimator_core.errors import InputError
-from estimator_inputs.reading.files import COMPRESSIONS, compression_of, opened
+from estimator_inputs.reading.files import COMPRESSIONS, compression_of, opened, suffix_of
 from estimator_inputs.tfrecord.checksums import HEAD, masked_crc32c, wrong_records
 from estimator_inputs.tfrecord.framing import Frames, read_frames
 
@@ -64,7 +64,11 @@ def _refuse_other_compression(path: Path, tried: str) -> None:
     """Refuses a file that begins with a record in another compression. As one bad row, it would be skipped entirely."""
     for other in COMPRESSIONS:
         if other not in ("auto", tried) and _begins_with_a_record(path, other):
-            raise InputError(f"{path} has the compression {other!r}, not {tried!r}. Set compression={other!r}.")
+            named = suffix_of(other)
+            renamed = f", or add the suffix {named} to its name" if named and tried == "none" else ""
+            raise InputError(
+                f"{path} has the compression {other!r}, not {tried!r}. Set compression={other!r}{renamed}."
+            )
 
 
 def _begins_with_a_record(path: Path, compression: str) -> bool:

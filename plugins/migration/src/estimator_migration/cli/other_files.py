@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import os
 from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -79,18 +80,18 @@ def _imports(resolver: Resolver, path: Path) -> Iterator[tuple[int, Path, str, t
 
 def _folders(path: Path) -> list[Path]:
     """Returns the folders in which Python may find modules: that of the file, and that of its package."""
-    folder = path.parent
+    folder = path.parent.absolute()
     while (folder / "__init__.py").exists() and folder != folder.parent:
         folder = folder.parent
-    return [path.parent, folder]
+    return [path.parent, folder if path.is_absolute() else Path(os.path.relpath(folder))]
 
 
 def _file(folders: list[Path], module: str) -> Path | None:
     for folder in folders:
         place = folder.joinpath(*filter(None, module.split(".")))
-        for file in (place.with_name(f"{place.name}.py"), place / "__init__.py"):
+        for file in (place / "__init__.py", *([place.with_name(f"{place.name}.py")] if module else [])):
             if file.is_file():
-                return file
+                return file if file.is_absolute() else Path(os.path.relpath(file))
     return None
 
 
