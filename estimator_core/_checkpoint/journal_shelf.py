@@ -18,7 +18,8 @@ import logging
 import os
 import threading
 import uuid
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 
 from estimator_core._checkpoint import catalog
@@ -198,16 +199,14 @@ class JournalShelf:
 
     def _delete(self) -> None:
         for place, (step, digest) in list(self._doomed.items()):
-            path = self.root / str(step)
+            path, removed = self.root / str(step), partial(self._removed.append, Removed(place=place))
             if manifest_digest(path) != digest:  # replaced or deleted meanwhile
-                gone = True
-            else:
-                gone = self._deleted(path, step, digest)
-            if gone:
-                del self._doomed[place]
-                self._removed.append(Removed(place=place))
+                removed()
+            elif not self._deleted(path, step, digest, removed):
+                continue
+            del self._doomed[place]
 
-    def _deleted(self, path: Path, step: int, digest: str) -> bool:
+    def _deleted(self, path: Path, step: int, digest: str, removed: Callable[[], None]) -> bool:
         from estimator_core._checkpoint.read import rename_unless_read
 
         doomed = self.root / catalog.work_name(catalog.DELETING, step, self._journal.epoch)
@@ -217,20 +216,23 @@ class JournalShelf:
                 return False
             if manifest_digest(doomed) != digest:  # another directory has taken its name meanwhile
                 _bring_back(doomed, path)
+                removed()
                 return True
         except OSError as error:
             _log.warning("Checkpoint %s could not be deleted (%s); the next save tries again.", path, error)
             return False
-        deletion = threading.Thread(target=_remove, args=(doomed,), name=f"delete-{step}")
+        deletion = threading.Thread(target=_remove, args=(doomed, removed), name=f"delete-{step}")
         self._deletions.append(deletion)
         deletion.start()
         _log.debug("Deleted checkpoint %s: no retention rule keeps it.", path)
         return True
 
 
-def _remove(doomed: Path) -> None:
+def _remove(doomed: Path, removed: Callable[[], None]) -> None:
+    """Deletes a directory. After a failure it is not recorded as removed, so the next run recognises it as retired."""
     try:
         remove_tree(doomed)
+        removed()
     except OSError as error:
         _log.warning("%s could not be deleted (%s); the next run of this model_dir deletes it.", doomed, error)
 

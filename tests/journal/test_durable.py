@@ -182,25 +182,26 @@ def test_a_store_that_is_closed_has_deleted_what_no_rule_keeps(tmp_path, monkeyp
     assert [path.name for path in (tmp_path / "checkpoints").iterdir()] == ["2"]
 
 
-def test_a_deletion_that_fails_is_named_and_left_to_the_next_run(tmp_path, monkeypatch, caplog):
+@pytest.mark.parametrize("saves", [2, 3])
+def test_a_deletion_that_fails_is_named_and_left_to_the_next_run(tmp_path, monkeypatch, caplog, saves):
     def refused(path):
         raise PermissionError(errno.EACCES, "no", str(path))
 
     shelf = JournalShelf(tmp_path / "checkpoints", take_over(LocalStorage(tmp_path), "one", lambda lineage: 0))
     with monkeypatch.context() as patched:
         patched.setattr(journal_shelf, "remove_tree", refused)
-        for step, superfluous in ((1, ()), (2, (1,))):
-            work = shelf.begin(step)
+        for step in range(1, saves + 1):
+            work, superfluous = shelf.begin(step), [step - 1][: step - 1]
             work.mkdir()
             (work / "manifest.json").write_text(str(step))
             shelf.publish(work, step, (), superfluous)
-        shelf.remove([1])
+            shelf.remove(superfluous)
         shelf.settle()
     assert "could not be deleted" in caplog.text
-    later = JournalShelf(tmp_path / "checkpoints", take_over(LocalStorage(tmp_path), "two", lambda lineage: 2))
+    later = JournalShelf(tmp_path / "checkpoints", take_over(LocalStorage(tmp_path), "two", lambda lineage: saves))
     later.clean_up()
     later.settle()
-    assert [path.name for path in (tmp_path / "checkpoints").iterdir()] == ["2"]
+    assert [path.name for path in (tmp_path / "checkpoints").iterdir()] == [str(saves)]
 
 
 def test_a_run_that_takes_over_reads_what_is_new_to_it_and_nothing_else(tmp_path, monkeypatch):
