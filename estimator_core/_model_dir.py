@@ -171,7 +171,8 @@ def model_dir_at(location: str, plugins: Plugins) -> ModelDir:
         'runs/one'
     """
     if not is_url(location):
-        _refuse_checkpoints(Path(location).absolute().as_posix(), plugins)
+        for path in (Path(location).absolute(), Path(location).resolve()):  # a link may name a checkpoint
+            _refuse_checkpoints(path.as_posix(), plugins)
         return LocalModelDir(Path(location))
     from estimator_core._storage.opening import at_url
 
@@ -185,11 +186,11 @@ def model_dir_at(location: str, plugins: Plugins) -> ModelDir:
 
 
 def _refuse_checkpoints(location: str, plugins: Plugins) -> None:
-    """Refuses a checkpoint of a run, and the directory of its checkpoints: no other run may write inside.
+    """Refuses the directory of the checkpoints of a run, and each of them: no other run may write inside.
 
     A directory around it that this user may not read, or that has other files, is not known to be a run.
     """
-    inside = re.fullmatch(f"(.*[^/:])/+{CHECKPOINTS_DIR}(/[0-9]+)?/*", location)
+    inside = re.fullmatch(f"(.*[^/:])/+{CHECKPOINTS_DIR}(/[0-9]+(/.*)?)?/*", location)
     with contextlib.suppress(JournalError, StorageError), using_plugins(plugins):
         if inside and all_checkpoints(inside[1]):
             raise ArgumentError(

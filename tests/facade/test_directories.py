@@ -92,7 +92,7 @@ def test_the_home_directory_is_one_place(tmp_path: Path, monkeypatch: pytest.Mon
     )
 
 
-@pytest.mark.parametrize("inside", ["checkpoints/2", "checkpoints/2/", "checkpoints"])
+@pytest.mark.parametrize("inside", ["checkpoints/2", "checkpoints/2/", "checkpoints", "checkpoints/2/mine", "latest"])
 def test_a_model_dir_inside_a_run_is_refused_and_the_run_named(
     inside: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -102,6 +102,7 @@ def test_a_model_dir_inside_a_run_is_refused_and_the_run_named(
 
     inputs = ec.inputs.numpy_input_fn({"x": np.ones(8, np.float32)}, batch_size=4, shuffle=False)
     ec.Estimator(trained, str(tmp_path / "run")).train(inputs)
+    (tmp_path / "run" / "latest").symlink_to(tmp_path / "run" / "checkpoints" / "2")
     monkeypatch.chdir(tmp_path / "run")
     for model_dir in (str(tmp_path / "run" / inside), inside):
         with pytest.raises(

@@ -61,7 +61,7 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize("door", ["train", "evaluate", "predict"])
-@pytest.mark.parametrize("inside", ["checkpoints", "checkpoints/5"])
+@pytest.mark.parametrize("inside", ["checkpoints", "checkpoints/5", "checkpoints/5/mine"])
 def test_a_checkpoint_at_a_url_is_no_model_dir(written: Path, tmp_path: Path, inside: str, door: str) -> None:
     run = f"file://{written}/url"
     with pytest.raises(ArgumentError, match=f"is inside the run {run}, .* Give model_dir='{run}'"):
