@@ -6,6 +6,7 @@ import re
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -20,6 +21,7 @@ from estimator_hooks import plugin
 from estimator_hooks.progress import display, hook, waiting
 from estimator_hooks.progress.bar import BarDisplay
 from estimator_hooks.progress.figures import Pace
+from estimator_hooks.progress.lines import LineDisplay
 
 
 class Clock:
@@ -169,6 +171,42 @@ def test_two_evaluations_at_a_time_are_two_lines_and_give_their_display_back():
     assert display.shared._displays == {}
     assert waiting._waiting == {}
     assert hook._chosen == {}
+
+
+def test_predictions_that_another_thread_ends_leave_nothing():
+    bar, run = eh.ProgressBarHook(io.StringIO()), FakeRun(mode="infer")
+    bar.begin(run)
+    bar.after_create(run)
+    thread = threading.Thread(target=bar.end, args=(run,))
+    thread.start()
+    thread.join()
+    assert display.shared._displays == {}
+    assert hook._chosen == {}
+
+
+class SlowlyCounted(dict[int, str]):
+    def __len__(self) -> int:
+        found = super().__len__()
+        time.sleep(0.05)
+        return found
+
+
+def test_calls_that_begin_at_the_same_time_have_a_line_each():
+    output = io.StringIO()
+    outer = display.shared.open(output, "outer")
+    lines = outer.display
+    assert isinstance(lines, LineDisplay)
+    lines._names = SlowlyCounted(lines._names)
+    shown: list[display.Shown] = []
+    threads = [threading.Thread(target=lambda: shown.append(display.shared.open(output, "inner"))) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(one._call for one in [outer, *shown]) == [0, 1, 2, 3]
+    for one in [*shown, outer]:
+        one.close(None)
+    assert display.shared._displays == {}
 
 
 def test_a_hook_shows_its_call_and_what_is_inside_in_its_own_output(capsys: pytest.CaptureFixture[str]):

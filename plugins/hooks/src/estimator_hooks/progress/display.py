@@ -112,7 +112,8 @@ class SharedDisplays:
             self._displays[user[0]] = display
             inside = user in self._users
             self._users.append(user)
-        return Shown(display, display.open(name, inside=inside), functools.partial(self._release, user))
+            call = display.open(name, inside=inside)
+        return Shown(display, call, functools.partial(self._release, user))
 
     def _release(self, user: tuple[int | None, int]) -> None:
         with self._lock:

@@ -45,6 +45,7 @@ class ProgressBarHook(Hook):
     def __init__(self, output: TextIO | None = None) -> None:
         self._output = output
         self._shown: Shown | None = None
+        self._key: Key | None = None
         self._pace = Pace()
         self._began: float | None = None
         self._loss: tuple[int, float] | None = None  # the step and the loss
@@ -54,7 +55,8 @@ class ProgressBarHook(Hook):
 
     def begin(self, run: Run) -> None:
         """Replaces a progress hook that is earlier in the list."""
-        _chosen[key_of(run)] = self
+        self._key = key_of(run)  # another thread may end predictions
+        _chosen[self._key] = self
         if self._output is None:
             _tell(run, FIRST_BATCH)
         else:
@@ -96,8 +98,8 @@ class ProgressBarHook(Hook):
 
     def end(self, run: Run) -> None:
         """Shows the call for the last time."""
-        if _chosen.get(key_of(run)) is self:
-            del _chosen[key_of(run)]
+        if self._key is not None and _chosen.get(self._key) is self:
+            del _chosen[self._key]
         if self._shown is None:
             return
         end_waiting(run)
