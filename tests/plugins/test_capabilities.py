@@ -402,4 +402,4 @@ def test_an_export_that_two_formats_take_is_read_by_neither_without_a_word(site,
     with caplog.at_level(logging.INFO, "estimator_core"):
         assert ec.export.load(tmp_path, plugins=site.plugins()) == "aaa"
     assert "export format 'aaa' reads" in caplog.text
-    assert "before ['own']" in caplog.text
+    assert "not ['own']" in caplog.text
