@@ -80,9 +80,9 @@ def test_a_chart_counts_the_values_that_it_cannot_draw():
     assert "not finite" not in line_chart("loss", {"loss": points[:1]}, x="step", y="loss")
 
 
-def test_the_largest_numbers_have_a_place_in_a_chart():
+def test_the_largest_and_the_smallest_numbers_have_a_place_in_a_chart():
     largest = sys.float_info.max
-    for values in ([-largest, largest], [largest, largest]):
+    for values in ([-largest, largest], [largest, largest], [0.0, math.ulp(0.0)]):
         points = list(enumerate(values))
         drawn = line_chart("m", {"m": points}, x="step", y="m") + interval_chart(
             "m", [("a", values[0], None)], values[1]

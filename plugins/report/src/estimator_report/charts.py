@@ -160,8 +160,11 @@ def _span(values: Sequence[float]) -> tuple[float, float]:
 
 
 def _share(value: float, span: tuple[float, float]) -> float:
-    """Returns the place of a value in a range, from 0 to 1. Halves have no difference that is infinite."""
-    return (value / 2 - span[0] / 2) / (span[1] / 2 - span[0] / 2)
+    """Returns the place of a value in a range, from 0 to 1."""
+    low, high = span
+    if math.isinf(high - low):  # halves have no difference that is infinite
+        value, low, high = value / 2, low / 2, high / 2
+    return (value - low) / (high - low)
 
 
 def _across(value: float, span: tuple[float, float]) -> float:
