@@ -351,6 +351,13 @@ def test_ids_of_64_bits_stay_what_the_input_yields(line):
     assert rows.features["x"].dtype == np.int32
 
 
+@pytest.mark.parametrize("other", [{"b": np.arange(2)}, (np.arange(2), np.arange(2)), np.float32(3)])
+def test_rows_need_a_flat_dict_of_arrays(line, other):
+    batch = ({"x": np.arange(2), "other": other}, np.zeros(2, np.float32))
+    with pytest.raises(ArgumentError, match=r"^Rows can be taken only from batches of a flat dict of features"):
+        read_rows(lambda: [batch])
+
+
 def test_folds_share_no_state_of_their_file(line, capsys):
     code = (CODE + MORE).replace("def model_fn(features", "CALLS = []\n\n\ndef model_fn(features")
     code = code.replace(

@@ -77,8 +77,10 @@ def read_rows(input_fn: Callable[..., Any], *, params: Any = None, config: Any =
             columns: Any = batch.features
             host = dict(batch.host)
             given: Any = host.pop("labels", None) if batch.labels is None else batch.labels  # words stay on the host
-            if not isinstance(columns, Mapping) or isinstance(given, Mapping | None):
-                raise ArgumentError("Rows can be taken only from batches of a dict of features and an array of labels.")
+            if not wide.is_flat or not isinstance(columns, Mapping) or isinstance(given, Mapping | None):
+                raise ArgumentError(
+                    "Rows can be taken only from batches of a flat dict of features and an array of labels."
+                )
             kept = slice(None) if batch.weights is None else np.flatnonzero(batch.weights)
             for name, value in {**columns, **host, **wide.batches.popleft()}.items():
                 features.setdefault(name, []).append(np.array(value)[kept])
@@ -109,6 +111,7 @@ class _WideIntegers:
 
     def __init__(self) -> None:
         self.batches: deque[dict[str, np.ndarray]] = deque()
+        self.is_flat = True
 
     def config(self) -> dict[str, Any]:
         """Returns no arguments."""
@@ -121,13 +124,16 @@ class _WideIntegers:
 
     def apply(self, batch: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
         """Keeps a copy of each array that does not fit into 32 bits."""
+        if not all(isinstance(array, np.ndarray) and array.ndim for array in batch.values()):
+            self.is_flat = False
+            return {}
         found = {name: np.array(array) for name, array in batch.items() if _is_wide(array)}
         self.batches.append(found)
         return {**batch, **{name: np.zeros(array.shape, np.int32) for name, array in found.items()}}
 
 
-def _is_wide(array: Any) -> bool:
-    if not isinstance(array, np.ndarray) or array.dtype.kind not in "iu" or not array.size:
+def _is_wide(array: np.ndarray) -> bool:
+    if array.dtype.kind not in "iu" or not array.size:
         return False
     limits = np.iinfo(np.int32)
     return bool(array.min() < limits.min or array.max() > limits.max)
