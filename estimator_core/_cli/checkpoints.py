@@ -137,7 +137,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     what.add_argument(
         "--variables", action="store_true", help="print names, shapes and dtypes of the newest checkpoint in DIR"
     )
-    what.add_argument("--manifest", action="store_true", help="print the manifest of the newest checkpoint in DIR")
+    what.add_argument("--manifest", action="store_true", help="print the newest manifest in DIR, without its arrays")
     what.add_argument(
         "--diff", nargs=2, metavar=("A", "B"), help="compare two checkpoints, named by steps of DIR or by paths"
     )

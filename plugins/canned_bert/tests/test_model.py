@@ -305,7 +305,7 @@ def test_lower_layers_learn_slower(tmp_path):
         ({"optimization": Optimization(frozen_layers=3)}, "the encoder has 2 layers"),
         ({"lora": LoraConfig(), "optimization": Optimization(frozen_layers=0)}, "the encoder is frozen already"),
         ({"regression": True, "label_names": ["a", "b"]}, "regression=True has no classes"),
-        ({"num_train_steps": 5, "num_warmup_steps": 6}, "5 training steps cannot have 6 steps of warm-up"),
+        ({"num_train_steps": 5, "num_warmup_steps": 6}, "num_warmup_steps from 0 to num_train_steps, given: 5 and 6"),
     ],
 )
 def test_options_that_cannot_be_are_refused_at_once(tmp_path, options, message):

@@ -71,7 +71,8 @@ def _one_of(found: Mapping[str, Any], path: str | os.PathLike[str], registry: Pl
             f"{path} can be read by the formats {', '.join(found)}. Block the plugins of all but one by name."
         )
     if len(found) > 1:
-        _log.info("export format %r reads %s, not %s", first[0], path, [name for name in found if name != first[0]])
+        others = [name for name in found if name != first[0]]
+        _log.info("export format %r is preferred to %s for %s", first[0], others, path)
     return found[first[0]]
 
 

@@ -33,7 +33,8 @@ def warmup_linear_decay(rate: float, num_train_steps: int, num_warmup_steps: int
     """
     if num_train_steps < 1 or not 0 <= num_warmup_steps <= num_train_steps:
         raise ArgumentError(
-            f"warmup_linear_decay: {num_train_steps} training steps cannot have {num_warmup_steps} steps of warm-up."
+            "warmup_linear_decay: num_train_steps must be at least 1, and num_warmup_steps from 0 to num_train_steps, "
+            f"given: {num_train_steps} and {num_warmup_steps}."
         )
 
     def schedule(count: Any) -> Any:

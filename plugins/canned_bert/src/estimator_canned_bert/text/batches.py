@@ -195,7 +195,7 @@ def choose_buckets(max_seq_length: int, buckets: Sequence[int] | int | None) -> 
         return (max_seq_length,)
     if isinstance(buckets, int):
         if not 1 <= buckets <= max_seq_length:
-            raise ArgumentError(f"There cannot be {buckets} buckets of up to {max_seq_length} tokens.")
+            raise ArgumentError(f"The number of buckets should be from 1 to {max_seq_length}, given: {buckets}.")
         return tuple(-(-max_seq_length * number // buckets) for number in range(1, buckets + 1))
     if any(not 3 <= length <= max_seq_length for length in buckets):
         raise ArgumentError(f"Buckets should lie between 3 and {max_seq_length}, given: {list(buckets)}.")

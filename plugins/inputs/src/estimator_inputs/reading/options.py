@@ -86,7 +86,7 @@ class ReadPlan:
         if self.hold_out_every is not None:
             _check_integer("hold_out_every", self.hold_out_every, 2)
         elif self.held_out:
-            raise ArgumentError("held_out needs hold_out_every: it names places among so many rows.")
+            raise ArgumentError("held_out needs hold_out_every: it selects rows by their place among that many.")
         if isinstance(self.held_out, tuple):
             self._check_places(self.held_out)
         if self.seed is not None:
