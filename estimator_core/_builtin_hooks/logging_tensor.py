@@ -8,10 +8,15 @@ from typing import Any
 
 import numpy as np
 
-from estimator_core._builtin_hooks.hook_parts import PresentNames, SecondOrStepTimer, check_known, checked_types
+from estimator_core._builtin_hooks.hook_parts import (
+    PresentNames,
+    SecondOrStepTimer,
+    check_known,
+    checked_types,
+    point_step,
+)
 from estimator_core.errors import ArgumentError
 from estimator_core.hooks import Hook, Run, StepOutputs, Wake
-from estimator_core.modes import ModeKeys
 
 _log = logging.getLogger("estimator_core")
 _STEP_NAMES = ("step", "global_step")
@@ -124,7 +129,7 @@ class LoggingTensorHook(Hook):
 
     def _line(self, run: Run, step: int, values: Mapping[str, object], elapsed: float | None) -> None:
         self._logged_step = step
-        known = {**values, "step": step, "global_step": step if run.mode == ModeKeys.TRAIN else int(run.state.clock[0])}
+        known = {**values, "step": step, "global_step": point_step(run, step)}
         shown = {label: known[name] for label, name in self._tensors.items() if name in known}
         if self._formatter is not None:
             _log.info("%s", self._formatter(shown))

@@ -25,7 +25,8 @@ class StepCounterHook(Hook):
     Args:
         every_n_steps: the steps between two points.
         every_n_secs: the seconds between two points, instead of steps.
-        output_dir: the directory of the event file. Default: the directory of the run.
+        output_dir: the directory of the event file. Default: the directory of the run. Of several processes, only the
+            chief writes.
         summary_writer: the writer of the points, instead of `output_dir`.
 
     Raises:

@@ -23,7 +23,8 @@ class SummarySaverHook(Hook):
     Args:
         save_steps: the steps between two points.
         save_secs: the seconds between two points. Set exactly one of the two.
-        output_dir: the directory of the event file. Default: the directory of the run.
+        output_dir: the directory of the event file. Default: the directory of the run. Of several processes, only the
+            chief writes.
         summary_writer: the writer of the points, instead of `output_dir`.
 
     Raises:

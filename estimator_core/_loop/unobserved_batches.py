@@ -1,4 +1,7 @@
-"""Adds the batches of an evaluation that no hook needs to see, with as few calls as possible, as `unobserved_steps`."""
+"""Adds the batches of an evaluation that no hook needs to see, with as few calls as possible.
+
+`unobserved_steps.py` does the same for training.
+"""
 
 from __future__ import annotations
 
