@@ -84,7 +84,7 @@ def test_every_checkpoint_is_evaluated_as_the_run_record_says(url: str, capsys: 
 
 def test_other_hyperparameters_than_in_the_run_record_are_told(url: str, caplog: pytest.LogCaptureFixture) -> None:
     assert main(["evaluate", "line.py", "--model-dir", url]) == 0
-    assert f"{url} was trained with rate=0.1 and not 0.3." in caplog.text
+    assert f"{url} was trained with rate=0.1, not 0.3." in caplog.text
 
 
 def test_a_checkpoint_is_exported_to_the_url(url: str, capsys: pytest.CaptureFixture[str]) -> None:
