@@ -18,6 +18,7 @@ from estimator_core.specs import EvalSpec, TrainSpec
 
 __all__ = [
     "Evaluations",
+    "check_specs",
     "new_checkpoints",
     "rehearsal",
     "rehearse",
@@ -96,7 +97,21 @@ def train(estimator: Estimator, spec: TrainSpec, evaluations: Evaluations) -> No
 
 
 def check_specs(estimator: object, train_spec: object, eval_spec: object) -> list[EvalSpec]:
-    """Returns the EvalSpecs as a list. Refuses arguments that cannot be used."""
+    """Returns the EvalSpecs as a list. Refuses arguments that `train_and_evaluate` cannot use.
+
+    Args:
+        estimator: see `train_and_evaluate`.
+        train_spec: see `train_and_evaluate`.
+        eval_spec: see `train_and_evaluate`.
+
+    Raises:
+        ArgumentError, ArgumentTypeError: an argument cannot be used, or the specs do not fit together.
+
+    Example:
+        >>> check_specs(None, None, None)
+        Traceback (most recent call last):
+        estimator_core.errors.ArgumentTypeError: `estimator` must have type `ec.Estimator`. Got: <class 'NoneType'>.
+    """
     if not isinstance(estimator, Estimator):
         raise ArgumentTypeError(f"`estimator` must have type `ec.Estimator`. Got: {type(estimator)}.")
     if not isinstance(train_spec, TrainSpec):

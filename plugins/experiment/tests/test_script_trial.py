@@ -101,3 +101,15 @@ def test_a_program_that_asks_nothing_is_refused(capsys: pytest.CaptureFixture[st
     assert "as a program it called no method of an Estimator" in capsys.readouterr().err
     assert main(["run", "program.py", "--arguments=x"]) == 2
     assert "--arguments needs --dry-run" in capsys.readouterr().err
+
+
+def test_specs_that_train_and_evaluate_refuses_are_a_fault(capsys: pytest.CaptureFixture[str]) -> None:
+    shared = """from estimator_core.builtin_hooks import SummarySaverHook
+    hooks = [SummarySaverHook(save_steps=1)]
+    train_spec = ec.TrainSpec(rows(), max_steps=9, hooks=hooks)
+    ec.train_and_evaluate(estimator, train_spec, ec.EvalSpec(rows(), hooks=hooks))"""
+    write(LAST=shared)
+    assert main(["run", "program.py", "--dry-run", "--arguments=runs/one"]) == 1
+    output = capsys.readouterr().out
+    assert "A SummarySaverHook is in the hooks of both TrainSpec and EvalSpec" in output
+    assert "1 fault; nothing was trained." in output

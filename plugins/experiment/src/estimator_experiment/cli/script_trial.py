@@ -25,6 +25,7 @@ from estimator_core.errors import ArgumentError, CheckpointNotFoundError
 from estimator_core.estimator import Estimator
 from estimator_core.modes import ModeKeys
 from estimator_core.specs import EvalSpec, TrainSpec
+from estimator_core.train_eval import check_specs
 from estimator_experiment.experiment import Experiment
 from estimator_experiment.faults import fault
 from estimator_experiment.opened_again import random_numbers_kept
@@ -287,7 +288,7 @@ class _Calls:
 
     def _run_of(self, estimator: Estimator, train_spec: TrainSpec, eval_spec: Any, what: str) -> tuple[Any, Any]:
         trial, place = self._called(estimator, what)
-        specs = [eval_spec] if isinstance(eval_spec, EvalSpec) else list(eval_spec)
+        specs = check_specs(estimator, train_spec, eval_spec)
         trial.find(train_spec, specs, predicts=False, within=f" of {place}")
         results = [_Results(loss=math.nan, global_step=train_spec.max_steps or 0) for _ in specs]
         exports = [[self._scratch for _ in spec.exporters] for spec in specs]
