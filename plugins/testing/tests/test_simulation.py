@@ -90,6 +90,22 @@ def test_power_takes_what_is_not_durable_and_leaves_the_rest():
     assert saw[1] == b""
 
 
+def test_what_power_takes_does_not_depend_on_later_faults():
+    def program(process):
+        for entry in list(process.storage.list("cache")):  # as many calls as objects are left
+            process.storage.get(entry.key)
+        for number in range(20):
+            process.storage.put(f"cache/{process.life}-{number}", b"")
+
+    scenario = Scenario(programs={"one": program}, check=nothing, durable=frozenset())
+    power = Fault("power_before", "one", 21)
+    plain = simulate(scenario, [power])
+    for later in range(22, len(plain.calls) + 1):
+        assert simulate(scenario, [power, Fault("turn", "one", later)]).calls == plain.calls
+    report = simulation.explore(scenario, faults=3, schedules=500, seed=1, kinds=("power_before", "kill_before"))
+    assert (report.schedules, report.failure) == (500, None)
+
+
 def test_time_and_names_are_virtual_and_replay():
     def program(process):
         process.note("saw", time.time())

@@ -6,6 +6,7 @@ import sys
 import time
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 
 from estimator_core.builtin_hooks import CheckpointSaverHook
@@ -105,6 +106,15 @@ def test_drive_calls_hooks_as_the_loop_does():
     drive([hook], steps=20, run=run, outputs={"loss": float}, steps_per_dispatch=3)
     assert hook.calls == [("before", 3), ("after", 4, 4.0), ("before", 7), ("after", 8, 8.0)]
     assert (run.step, run.stop_reason) == (8, "enough")
+
+
+@pytest.mark.parametrize("value", ["text", {"a": 1}, None, [object()]])
+def test_a_result_that_a_real_run_refuses_is_refused(value):
+    run = FakeRun(mode="eval")
+    run.add_result("mean", np.float32(2.5))
+    with pytest.raises(HookError, match=r"^Result 'best' must be a number, an array or a list of JSON, not "):
+        run.add_result("best", value)
+    assert run.results == {"mean": 2.5}
 
 
 def test_drive_names_the_suite_of_a_policy():

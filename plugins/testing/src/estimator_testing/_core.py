@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from estimator_core._loop.hook_calls import HookCalls as HookCalls
     from estimator_core._loop.hook_calls import in_order as in_order
     from estimator_core._loop.hook_schedule import HookSchedule as HookSchedule
+    from estimator_core._loop.run import LoopRun as LoopRun
     from estimator_core._loop.time_spent import TimeSpent as TimeSpent
     from estimator_core._model.adapter import Trainable as Trainable
     from estimator_core._model.initialize import initialize as initialize
@@ -49,6 +50,7 @@ _HOME = {
     "Dispatch": "_loop.dispatch",
     "HookCalls": "_loop.hook_calls",
     "HookSchedule": "_loop.hook_schedule",
+    "LoopRun": "_loop.run",
     "TimeSpent": "_loop.time_spent",
     "METHODS": "_hook_members",
     "MOVED": "_moved",

@@ -7,11 +7,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
 from estimator_core.config import RunConfig
+from estimator_testing import _core
 
 
 class RecordedSummaries:
@@ -120,8 +121,12 @@ class FakeRun:
         return lambda state, features, labels, weights: {}
 
     def add_result(self, name: str, value: Any) -> None:
-        """Records the result."""
-        self.results[name] = value
+        """Records the result.
+
+        Raises:
+            HookError: the value is not a number, an array or a list of JSON values, as in a real run.
+        """
+        _core.LoopRun.add_result(cast("_core.LoopRun", self), name, value)
 
     def step_flops(self) -> float | None:
         """Returns the value of `flops`."""

@@ -80,7 +80,7 @@ class World:
         self._mains = mains
         self._lives = lives
         self._stranger = stranger
-        self._chance = random.Random(repr(ordered))
+        self._faults = ordered
         self._processes = [Process(self, name, [one for one in ordered if one.process == name]) for name in mains]
         self._ready = deque(self._processes)
         self._asleep: list[tuple[float, int, Process]] = []
@@ -111,8 +111,8 @@ class World:
         if faults is None:
             return perform(False)
         for fault in faults[:-1]:
-            self._happen(process, fault.kind, call, lambda stale: None)
-        return self._happen(process, faults[-1].kind, call, perform)
+            self._happen(process, fault, call, lambda stale: None)
+        return self._happen(process, faults[-1], call, perform)
 
     def sleep(self, process: Process, seconds: float) -> None:
         """Lets other processes run for this time."""
@@ -124,9 +124,9 @@ class World:
         """Returns the storage without faults, for readers outside the simulation."""
         return VirtualStorage(self.disk, ("outside", 0), lambda call, key, perform: perform(False))
 
-    def _happen(self, process: Process, kind: str, call: str, perform: Callable[[bool], _Answer]) -> _Answer:
+    def _happen(self, process: Process, fault: Fault, call: str, perform: Callable[[bool], _Answer]) -> _Answer:
         """Applies a fault, and executes the call if it still takes place."""
-        match kind:
+        match kind := fault.kind:
             case "answer_lost":
                 perform(False)
                 raise _lost(call)
@@ -150,11 +150,11 @@ class World:
                     perform(False)
                 self._kill(process)
             case "power_before":
-                self._lose_power(process)
+                self._lose_power(process, fault)
             case "power_after":
                 with contextlib.suppress(StorageError):
                     perform(False)
-                self._lose_power(process)
+                self._lose_power(process, fault)
             case "freeze" | "freeze_long":
                 self.sleep(process, FROZEN_LONG if kind == "freeze_long" else FROZEN)
             case "turn":
@@ -189,8 +189,10 @@ class World:
         process.killed = True
         self._stop_if_killed(process)
 
-    def _lose_power(self, process: Process) -> None:
-        self.disk.lose_power(self._chance)
+    def _lose_power(self, process: Process, fault: Fault) -> None:
+        # What is lost does not depend on later faults, so a schedule with one more fault is the same up to that fault.
+        until = self._faults.index(fault) + 1
+        self.disk.lose_power(random.Random(repr(self._faults[:until])))
         self._late.clear()
         for other in self._processes:
             other.killed = not other.ended
