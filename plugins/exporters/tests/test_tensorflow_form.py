@@ -47,6 +47,7 @@ def records():
 
     def run(arrays):
         parsed = [ec.export.example_class().FromString(one) for one in arrays["examples"].tolist()]
+        assert "int64_list" not in {one.features.feature["t"].WhichOneof("kind") for one in parsed}
         totals = [[sum(one.features.feature["x"].float_list.value)] for one in parsed]
         return {"outputs": np.array(totals, np.float32)}
 
@@ -117,6 +118,20 @@ def test_requests_of_the_documentation(server, path, content, expected):
 def test_examples_become_records(server):
     content = {"context": {"t": "all"}, "examples": [{"x": [1.5, 2]}, {"x": 1.0, "z": {"b64": "/wA="}, "n": 3}]}
     assert ask(server, "records:regress", content) == (200, {"results": [3.5, 1.0]})
+
+
+@pytest.mark.plugins
+def test_a_feature_without_values_is_missing(server):
+    content = {"examples": [{"x": [], "t": []}, {"x": 1.0, "t": "a"}]}
+    assert ask(server, "records:regress", content) == (200, {"results": [0.0, 1.0]})
+
+
+@pytest.mark.plugins
+def test_a_finite_number_does_not_become_infinite_in_a_record(server):
+    status, answer = ask(server, "records:regress", {"examples": [{"x": 1.0}, {"x": [2, -1e39]}]})
+    assert (status, answer) == (400, {"error": "feature 'x' holds -1e+39, which is infinite as float32"})
+    status, _, answer = server.request("POST", "/v1/models/records:regress", b'{"examples": [{"x": [-Infinity, 1e38]}]}')
+    assert (status, answer) == (200, {"results": ["-Infinity"]})
 
 
 def test_literals_are_read_and_strings_are_written(server):

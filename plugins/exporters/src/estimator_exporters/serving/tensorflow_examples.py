@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -66,10 +67,13 @@ def _record(example: Mapping[str, Any]) -> bytes:
                 feature.bytes_list.value.extend(from_base64(one, name) for one in values)
             elif any(isinstance(one, float) for one in values):
                 feature.float_list.value.extend(values)
-            else:
+            elif values:  # a feature without a kind is a missing one, of any type
                 feature.int64_list.value.extend(values)
         except (TypeError, ValueError) as error:
             raise BadRequestError(f"feature {name!r}: {str(value)[:40]!r} cannot be a value of a tf.Example") from error
+        for given, stored in zip(values, feature.float_list.value, strict=False):
+            if math.isinf(stored) and not math.isinf(given):
+                raise BadRequestError(f"feature {name!r} holds {given}, which is infinite as float32")
     return record.SerializeToString()
 
 
