@@ -48,7 +48,11 @@ def test_k_means_ignores_points_that_only_fill_up_a_batch(tmp_path, mini):
     assert scores[0] == scores[1]
 
 
-@pytest.mark.parametrize("initial", ["random", "kmeans_plus_plus"])
+@pytest.mark.parametrize(
+    "initial",
+    ["random", "kmeans_plus_plus", lambda points, count: points[:count], lambda points, count: points[count:]],
+    ids=["random", "plus_plus", "first", "last"],
+)
 def test_the_first_clusters_are_not_points_that_only_fill_up_a_batch(tmp_path, initial):
     real = np.array([1, 0, 1, 0, 0, 1], np.float32)
     points = np.where(real[:, None] > 0, np.arange(12).reshape(6, 2), 500).astype(np.float32)
@@ -63,6 +67,12 @@ def test_the_first_clusters_are_not_points_that_only_fill_up_a_batch(tmp_path, i
         )
         kmeans.train(lambda: [{"x": points, "is_real_example": real}])
         assert sorted(kmeans.cluster_centers().tolist()) == points[real > 0].tolist()
+
+
+def test_the_mark_of_padding_is_not_a_coordinate_of_points(tmp_path):
+    kmeans = tab.KMeans(2, config=quiet(tmp_path), use_mini_batch=False)
+    kmeans.train(lambda: [{"x": POINTS[1:3], "is_real_example": np.ones(2, np.float32)}], steps=1)
+    assert sorted(kmeans.cluster_centers().tolist()) == POINTS[1:3].tolist()
 
 
 @pytest.mark.parametrize(

@@ -195,6 +195,40 @@ def test_more_is_better_for_other_metrics(tmp_path):
     assert 0 < found[0].mean <= found[0].baseline
 
 
+def test_a_column_that_only_weighs_rows_is_left_out_unless_it_is_named(tmp_path, caplog):
+    def weighed(features, labels, mode):
+        y = features["x"] * ec.get_variable("slope", (), initializer=jax.nn.initializers.ones) + 0.0 * features["read"]
+        if mode == ec.ModeKeys.PREDICT:
+            return ec.EstimatorSpec(mode, predictions={"y": y})
+        weights = features["weight"]
+        loss = jnp.sum(weights * (y - labels) ** 2) / jnp.sum(weights)
+        rare = {"rare": y, "count": jnp.asarray(features["rare"] > 0, jnp.int32)}
+        return ec.EstimatorSpec(mode, predictions=rare, loss=loss, train_op=optax.sgd(0.0))
+
+    rng = np.random.default_rng(0)
+    features = {name: rng.normal(size=64).astype(np.float32) for name in ("x", "read", "weight", "unread")}
+    batch = {**features, "weight": features["weight"] ** 2, "rare": np.eye(64, dtype=np.float32)[7]}, features["read"]
+    estimator = ec.Estimator(weighed, str(tmp_path)).train(lambda: [batch])
+    found = permutation_importance(estimator, lambda: [batch], repeats=2)
+    assert {one.name for one in found} == {"x", "read", "unread", "rare"}
+    warned = [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]
+    assert warned == ["weight is not explained: it changes metrics, but no prediction."]
+    (named,) = permutation_importance(estimator, lambda: [batch], features=["weight"], repeats=2)
+    assert named.losses != (0.0, 0.0)
+
+
+def test_a_model_without_features_has_nothing_to_explain(tmp_path):
+    def constant(features, labels, mode):
+        y = ec.get_variable("level", ()) + jnp.zeros_like(features["weight"])
+        loss = None if mode == ec.ModeKeys.PREDICT else jnp.mean(features["weight"] * (y - labels) ** 2)
+        return ec.EstimatorSpec(mode, predictions={"y": y}, loss=loss, train_op=optax.sgd(0.0))
+
+    batch = {"weight": F}, F
+    estimator = ec.Estimator(constant, str(tmp_path)).train(lambda: [batch])
+    with pytest.raises(ArgumentError, match="No feature changes a prediction"):
+        permutation_importance(estimator, lambda: [batch], repeats=2)
+
+
 def test_less_of_an_error_is_better_and_the_user_may_say_otherwise(tmp_path):
     """Names of results of the data, also of a named head, are not metrics."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import math
 import statistics
 import tempfile
@@ -15,7 +16,10 @@ import estimator_core as ec
 from estimator_core.errors import ArgumentError, CheckpointNotFoundError
 from estimator_core.estimator import Estimator
 from estimator_core.metrics import less_is_better
+from estimator_explain.fingerprint import FINGERPRINT, with_fingerprint
 from estimator_explain.rows import IS_REAL_EXAMPLE, Rows, read_rows
+
+_log = logging.getLogger("estimator_core")
 
 #: Results that do not measure the quality of a model. With named heads, the name of the head follows.
 _NOT_QUALITY = ("global_step", "label/mean", "prediction/mean", "accuracy_baseline", "probability_mean")
@@ -86,7 +90,8 @@ def permutation_importance(
     Args:
         estimator: a trained Estimator.
         input_fn: a function that returns batches whose features are a flat dict.
-        features: the names, and groups of names that are shuffled together. None: each feature by itself.
+        features: the names, and groups of names that are shuffled together. None: each feature by itself, except those
+            that change metrics without a prediction, such as weights. The log names them.
         metrics: the names of results of an evaluation. None: all numbers that measure the quality of the model. Lower
             values are better for losses, errors and similar words in the name, and higher values for all others.
             "name:min" and "name:max" set the direction.
@@ -116,7 +121,8 @@ def permutation_importance(
     random = np.random.default_rng(seed)
     found: list[Importance] = []
     with tempfile.TemporaryDirectory() as scratch:
-        apart = ec.with_model_fn(estimator, estimator.model_fn, estimator.config.replace(model_dir=scratch))
+        config = estimator.config.replace(model_dir=scratch)
+        apart = ec.with_model_fn(estimator, with_fingerprint(estimator.model_fn), config)
 
         def evaluated(changed: Mapping[str, np.ndarray]) -> Mapping[str, Any]:
             return apart.evaluate(table.input_fn(changed), checkpoint_path=path)
@@ -126,10 +132,15 @@ def permutation_importance(
         for group in groups:
             orders = [random.permutation(table.count) for _ in range(repeats)]
             after = [evaluated({name: table.features[name][order] for name in group}) for order in orders]
+            if features is None and _only_weighs(before, after, tuple(chosen)):
+                _log.warning("%s is not explained: it changes metrics, but no prediction.", group[0])
+                continue
             for metric in chosen:
                 sign = 1.0 if chosen[metric] else -1.0
                 losses = tuple(sign * (float(one[metric]) - float(before[metric])) for one in after)
                 found.append(Importance(features=group, metric=metric, baseline=float(before[metric]), losses=losses))
+    if not found:
+        raise ArgumentError("No feature changes a prediction. Name features to explain them anyway.")
     first = {one.features: place_of(one) for one in found if one.metric == next(iter(chosen))}
     return sorted(found, key=lambda one: first[one.features])
 
@@ -137,6 +148,14 @@ def permutation_importance(
 def place_of(one: Importance) -> float:
     """Returns the sort key, the most important feature first. An importance that is NaN comes last."""
     return math.inf if math.isnan(one.mean) else -one.mean
+
+
+def _only_weighs(before: Mapping[str, Any], after: Sequence[Mapping[str, Any]], metrics: Sequence[str]) -> bool:
+    """Returns whether metrics changed while all predictions stayed the same, as for a column of weights."""
+    if FINGERPRINT not in before or any(one[FINGERPRINT] != before[FINGERPRINT] for one in after):
+        return False
+    pairs = [(float(one[metric]), float(before[metric])) for one in after for metric in metrics]
+    return any(new != old and not (math.isnan(new) and math.isnan(old)) for new, old in pairs)
 
 
 def _groups(features: Sequence[str | Sequence[str]] | None, table: Rows) -> list[tuple[str, ...]]:
@@ -150,7 +169,8 @@ def _groups(features: Sequence[str | Sequence[str]] | None, table: Rows) -> list
 
 def _metrics(metrics: Sequence[str] | None, results: Mapping[str, Any]) -> dict[str, bool]:
     """Returns the metrics to measure, and for each of them whether lower values are better."""
-    numbers = [name for name, value in results.items() if np.ndim(value) == 0 and not _is_of_data(name)]
+    scalars = [name for name, value in results.items() if np.ndim(value) == 0 and name != FINGERPRINT]
+    numbers = [name for name in scalars if not _is_of_data(name)]
     asked = [_direction(one) for one in (numbers if metrics is None else metrics)]
     unknown = sorted({name for name, _ in asked} - set(numbers))
     if unknown:

@@ -28,6 +28,7 @@ class KMeans(ec.Estimator):
         model_dir: see `ec.Estimator`.
         initial_clusters: "random" or "kmeans_plus_plus", both from the first batch; an array
             float32[num_clusters, size]; or a function `(points, num_clusters)` that returns one (traced by JAX).
+            In a padded batch, the function receives repetitions of the first points instead of the padding.
         distance_metric: "squared_euclidean" or "cosine".
         seed: the seed of the choice of the first clusters. None: the seed of the run.
         use_mini_batch: whether centres move to the mean of all their points so far, in which the first centre counts as

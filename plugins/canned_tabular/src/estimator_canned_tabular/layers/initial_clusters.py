@@ -17,6 +17,19 @@ def random_points(key: jax.Array, points: jax.Array, count: int, real: jax.Array
     return points[jax.random.choice(key, points.shape[0], (count,), replace=False, p=likely)]
 
 
+def repeated(points: jax.Array, real: jax.Array) -> jax.Array:
+    """Returns the points with those in front that do not fill up the batch. Their repetitions replace the others.
+
+    Example:
+        >>> points, real = jnp.array([[1.0], [9.0], [2.0]]), jnp.array([1.0, 0.0, 1.0])
+        >>> repeated(points, real).tolist()
+        [[1.0], [2.0], [1.0]]
+    """
+    order = jnp.argsort(real <= 0, stable=True)
+    count = jnp.maximum(jnp.sum(real > 0), 1)
+    return points[order[jnp.arange(points.shape[0]) % count]]
+
+
 def kmeans_plus_plus(
     key: jax.Array, points: jax.Array, count: int, retries: int, real: jax.Array | None = None
 ) -> jax.Array:

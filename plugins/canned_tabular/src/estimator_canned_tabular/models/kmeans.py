@@ -15,13 +15,15 @@ import estimator_core as ec
 from estimator_canned_tabular.columns.checks import listed
 from estimator_canned_tabular.host.plan import FeaturePlan
 from estimator_canned_tabular.layers.dense_features import check_dense, dense_features
-from estimator_canned_tabular.layers.initial_clusters import kmeans_plus_plus, random_points
+from estimator_canned_tabular.layers.initial_clusters import kmeans_plus_plus, random_points, repeated
 from estimator_canned_tabular.models.stop_when_settled import StopWhenSettled
 from estimator_core.errors import ArgumentError
 
 RANDOM, PLUS_PLUS = "random", "kmeans_plus_plus"
 SQUARED_EUCLIDEAN, COSINE = "squared_euclidean", "cosine"
 ALL_DISTANCES, CLUSTER_INDEX, SCORE, CLUSTERS = "all_distances", "cluster_index", "score", "clusters"
+#: The core reads this feature as the mask of real rows, so it is not a coordinate.
+_IS_REAL_EXAMPLE = "is_real_example"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -100,7 +102,8 @@ def _points(features: Any, columns: Sequence[Any], plan: FeaturePlan) -> jax.Arr
         return dense_features(columns, features, plan, scope="kmeans", row_sparse=False)
     if not isinstance(features, Mapping):
         return jnp.asarray(features, jnp.float32)
-    parts = [jnp.asarray(features[name], jnp.float32) for name in sorted(features)]
+    names = sorted(name for name in features if name != _IS_REAL_EXAMPLE)
+    parts = [jnp.asarray(features[name], jnp.float32) for name in names]
     return jnp.concatenate([part.reshape(part.shape[0], -1) for part in parts], axis=1)
 
 
@@ -123,7 +126,8 @@ def _clusters(options: KMeansOptions, points: jax.Array, mode: str) -> tuple[jax
     key = ec.next_rng_key("clusters") if options.seed is None else jax.random.key(options.seed)
     real = _real(points)
     if callable(given):
-        first = jnp.asarray(given(points, options.num_clusters), jnp.float32)
+        shown = points if real is None else repeated(points, real)
+        first = jnp.asarray(given(shown, options.num_clusters), jnp.float32)
         if first.shape != shape:
             raise ArgumentError(f"initial_clusters must return all {shape} centres from one batch, not {first.shape}.")
     elif points.shape[0] < options.num_clusters:
