@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from estimator_core._wrong_arguments import did_you_mean
-from estimator_core.errors import ArgumentError, ArgumentTypeError
+from estimator_core.errors import ArgumentError, ArgumentTypeError, did_you_mean
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -6,10 +6,9 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from difflib import get_close_matches
 from typing import ParamSpec, TypeVar
 
-from estimator_core.errors import ArgumentError, ArgumentTypeError
+from estimator_core.errors import ArgumentError, ArgumentTypeError, did_you_mean
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -75,19 +74,8 @@ def by_name(owner: str, order: Sequence[str], taken: int) -> Callable[[Callable[
     return decorate
 
 
-def did_you_mean(name: object, known: Iterable[object]) -> str:
-    """Returns a question for the end of a message about an unknown name; "" if no known name is similar.
-
-    Example:
-        >>> did_you_mean("los", ["loss", "accuracy"])
-        " Did you mean 'loss'?"
-    """
-    near = suggestion(name, known, "")
-    return f" D{near[1:]}" if near else ""
-
-
 def suggestion(name: object, known: Iterable[object], otherwise: str) -> str:
-    """Returns a question with the most similar known name, or other words if no known name is similar.
+    """Returns the question of `did_you_mean` for the middle of a sentence, or other words if no known name is similar.
 
     Example:
         >>> suggestion("los", ["loss", "accuracy"], "")
@@ -95,5 +83,5 @@ def suggestion(name: object, known: Iterable[object], otherwise: str) -> str:
         >>> suggestion("size", ["loss", "accuracy"], "there are loss, accuracy")
         'there are loss, accuracy'
     """
-    near = get_close_matches(str(name), map(str, known), n=1)
-    return f"did you mean {near[0]!r}?" if near else otherwise
+    near = did_you_mean(name, known)
+    return f"d{near[2:]}" if near else otherwise

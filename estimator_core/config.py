@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import copy
+import functools
 import inspect
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field, fields
 from typing import TYPE_CHECKING, Any, Final, Literal
 
@@ -13,8 +14,8 @@ from estimator_core._cluster import ClusterInfo, Processes, detect_processes
 from estimator_core._files import expanded, local_directory, on_one_line
 from estimator_core._moved import home_of
 from estimator_core._roles import checked_choices
-from estimator_core._wrong_arguments import did_you_mean, leaving_out
-from estimator_core.errors import ArgumentError, ArgumentTypeError
+from estimator_core._wrong_arguments import leaving_out
+from estimator_core.errors import ArgumentError, ArgumentTypeError, did_you_mean
 
 __all__ = ["FullySharded", "KeepBest", "RunConfig"]
 
@@ -30,9 +31,11 @@ class _Unset:
         return self
 
 
+_Accepts = Callable[[Any], bool]
 _UNSET: Final = _Unset()
 _DEFAULT_SAVE_SECS: Final = 600
 
+_WORDS: Final = {"precision": ["float32", "bfloat16", "float16"], "remat": ["none", "dots", "full"]}
 _REMOVED: Final = {
     "session_config": (None, "there is no session; set XLA_FLAGS or backend=... instead"),
     "train_distribute": (None, "sharding is set with mesh=... and partition_rules=..."),
@@ -336,64 +339,69 @@ def _is_int(value: Any) -> bool:
     return hasattr(value, "__index__") and not isinstance(value, bool)
 
 
-def _is_number(value: Any) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool)
+def _is_positive(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and value > 0
+
+
+def _is_word(value: Any) -> bool:
+    return isinstance(value, str) and bool(value)
+
+
+def _selects_plugins(value: Any) -> bool:
+    return value in (True, False) or (not isinstance(value, str) and all(isinstance(name, str) for name in value))
+
+
+def _int_from(least: int) -> _Accepts:
+    return lambda value: _is_int(value) and value >= least
+
+
+def _auto_or_int_from(least: int) -> _Accepts:
+    return lambda value: value == "auto" or (_is_int(value) and value >= least)
+
+
+def _none_or(accepts: _Accepts) -> _Accepts:
+    return lambda value: value is None or accepts(value)
+
+
+def _is(kind: type) -> _Accepts:
+    return lambda value: isinstance(value, kind)
+
+
+def _one_of(words: Sequence[str]) -> _Accepts:
+    return lambda value: value in words
+
+
+def _require(config: RunConfig, error: type[Exception], accepts: _Accepts, expected: str, *names: str) -> None:
+    for name in names:
+        value: object = getattr(config, name)
+        if not accepts(value):
+            raise error(f"{name} should be {expected}, given: {value!r}.")
 
 
 def _check(config: RunConfig) -> None:
+    """Reports the first fault, in this order."""
     if config.tf_random_seed is not None and not _is_int(config.tf_random_seed):
         raise ArgumentTypeError(f"tf_random_seed must be integer, given: {config.tf_random_seed!r}.")
     if config.tf_random_seed is not None and not 0 <= config.tf_random_seed < 2**64:
         raise ArgumentError(f"tf_random_seed must lie in [0, 2**64), given: {config.tf_random_seed}.")
-    _at_least(config, 0, "save_summary_steps", "keep_checkpoint_max", optional=True)
-    _at_least(config, 1, "save_checkpoints_steps", "log_step_count_steps", optional=True)
-    _at_least(config, 1, "accumulate_steps", "full_checkpoint_every")
-    for name in ("save_checkpoints_secs", "keep_checkpoint_every_n_hours", "grace_secs"):
-        value = getattr(config, name)
-        if value is not None and not (_is_number(value) and value > 0):
-            raise ArgumentError(f"{name} should be > 0, given: {value!r}.")
-    for name, least in (("steps_per_dispatch", 1), ("batches_per_dispatch", 1), ("prefetch", 0)):
-        value = getattr(config, name)
-        if value != "auto" and not (_is_int(value) and value >= least):
-            raise ArgumentError(f'{name} should be "auto" or an int >= {least}, given: {value!r}.')
-    if config.eval_loss not in ("batch_mean", "example_mean"):
-        raise ArgumentError(f'eval_loss should be "batch_mean" or "example_mean", given: {config.eval_loss!r}.')
-    for name, allowed in (("precision", ("float32", "bfloat16", "float16")), ("remat", ("none", "dots", "full"))):
-        if getattr(config, name) not in allowed:
-            raise ArgumentError(f"{name} should be one of {list(allowed)}, given: {getattr(config, name)!r}.")
-    if not isinstance(config.backend, str) or not config.backend:
-        raise ArgumentTypeError(f'backend should be a name such as "auto" or "cpu", given: {config.backend!r}.')
-    if config.compile_cache is not None and not (isinstance(config.compile_cache, str) and config.compile_cache):
-        raise ArgumentTypeError(
-            f'compile_cache should be a directory, "auto" or None, given: {config.compile_cache!r}.'
-        )
+    value = functools.partial(_require, config, ArgumentError)
+    value(_none_or(_int_from(0)), "an int >= 0 or None", "save_summary_steps", "keep_checkpoint_max")
+    value(_none_or(_int_from(1)), "an int >= 1 or None", "save_checkpoints_steps", "log_step_count_steps")
+    value(_int_from(1), "an int >= 1", "accumulate_steps", "full_checkpoint_every")
+    value(_none_or(_is_positive), "> 0", "save_checkpoints_secs", "keep_checkpoint_every_n_hours", "grace_secs")
+    value(_auto_or_int_from(1), '"auto" or an int >= 1', "steps_per_dispatch", "batches_per_dispatch")
+    value(_auto_or_int_from(0), '"auto" or an int >= 0', "prefetch")
+    value(_one_of(("batch_mean", "example_mean")), '"batch_mean" or "example_mean"', "eval_loss")
+    for name, words in _WORDS.items():
+        value(_one_of(words), f"one of {words}", name)
+    kind = functools.partial(_require, config, ArgumentTypeError)
+    kind(_is_word, 'a name such as "auto" or "cpu"', "backend")
+    kind(_none_or(_is_word), 'a directory, "auto" or None', "compile_cache")
     local_directory("compile_cache", config.compile_cache or "")
-    if config.keep_checkpoint_best is not None and not isinstance(config.keep_checkpoint_best, KeepBest):
-        raise ArgumentTypeError(
-            f'keep_checkpoint_best should be None or ec.KeepBest(metric=..., mode="max"), given: '
-            f"{config.keep_checkpoint_best!r}."
-        )
-    for name in ("allow_untrained", "allow_cast", "check_inputs", "debug"):
-        if not isinstance(getattr(config, name), bool):
-            raise ArgumentTypeError(f"{name} should be True or False, given: {getattr(config, name)!r}.")
-    if config.default_hooks not in (True, False) and (
-        isinstance(config.default_hooks, str) or not all(isinstance(name, str) for name in config.default_hooks)
-    ):  # type: ignore[union-attr]
-        raise ArgumentTypeError(
-            f"default_hooks should be True, False or a list of plugin names, given: {config.default_hooks!r}."
-        )
+    kind(_none_or(_is(KeepBest)), 'None or ec.KeepBest(metric=..., mode="max")', "keep_checkpoint_best")
+    kind(_is(bool), "True or False", "allow_untrained", "allow_cast", "check_inputs", "debug")
+    kind(_selects_plugins, "True, False or a list of plugin names", "default_hooks")
     _check_mesh(config)
-
-
-def _at_least(config: RunConfig, least: int, *names: str, optional: bool = False) -> None:
-    for name in names:
-        value: Any = getattr(config, name)
-        if value is None and optional:
-            continue
-        if value is None or not (_is_int(value) and value >= least):
-            raise ArgumentError(
-                f"{name} should be an int >= {least}{' or None' if optional else ''}, given: {value!r}."
-            )
 
 
 def _check_mesh(config: RunConfig) -> None:

@@ -4,6 +4,9 @@ Each class also derives from the built-in exception that a caller would expect, 
 Messages say what happened, where, and what to do.
 """
 
+from collections.abc import Iterable
+from difflib import get_close_matches
+
 __all__ = [
     "ArgumentError",
     "ArgumentTypeError",
@@ -25,6 +28,7 @@ __all__ = [
     "ProcessLostError",
     "SupersededError",
     "VariableError",
+    "did_you_mean",
 ]
 
 
@@ -134,3 +138,18 @@ class PreemptedError(EstimatorError, RuntimeError):
     def _render_traceback_(self) -> list[str]:
         """Returns only the message for a notebook, because the code did not fail."""
         return [str(self)]
+
+
+def did_you_mean(name: object, known: Iterable[object]) -> str:
+    """Returns a question for the end of a message about an unknown name; "" if no known name is similar.
+
+    Args:
+        name: the name that is not known.
+        known: the names that could be meant.
+
+    Example:
+        >>> did_you_mean("los", ["loss", "accuracy"])
+        " Did you mean 'loss'?"
+    """
+    near = get_close_matches(str(name), map(str, known), n=1)
+    return f" Did you mean {near[0]!r}?" if near else ""

@@ -11,8 +11,7 @@ from typing import Any, final
 import numpy as np
 
 from estimator_core._summaries import NO_SUMMARIES, EventFile, open_summary_writer
-from estimator_core._wrong_arguments import did_you_mean
-from estimator_core.errors import ArgumentError, ArgumentTypeError, HookError
+from estimator_core.errors import ArgumentError, ArgumentTypeError, HookError, did_you_mean
 from estimator_core.hooks import Run, StepOutputs, SummaryWriter, Wake
 from estimator_core.modes import ModeKeys
 

@@ -14,8 +14,7 @@ from estimator_core._model.initialize import seed_words, variable_key
 from estimator_core._model.variables import VariableSpec
 from estimator_core._plugins import Plugins, using_plugins
 from estimator_core._step import Discovery
-from estimator_core._wrong_arguments import did_you_mean
-from estimator_core.errors import VariableError
+from estimator_core.errors import VariableError, did_you_mean
 
 #: Replaces initial values by path: `(values, specs, discovery, seed) -> changed values`.
 Overrides = Callable[[Mapping[str, Any], Mapping[str, VariableSpec], Discovery, int], Mapping[str, Any]]

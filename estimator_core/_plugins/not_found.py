@@ -14,6 +14,7 @@ from importlib import resources
 
 from estimator_core._plugins.records import Kind, PluginRecord
 from estimator_core._plugins.settings import normalise
+from estimator_core._wrong_arguments import suggestion
 
 #: The key of commands in the table. Names of kinds do not contain hyphens.
 COMMANDS = "sub-commands"
@@ -53,10 +54,9 @@ _OTHER_WORDS = {"cuda": "gpu", "nvidia": "gpu", "rocm": "gpu"}
 def explain_unknown_kind(kind: str, kinds: Iterable[str], records: Iterable[PluginRecord]) -> str:
     """Returns the end of a sentence about an undefined kind: close names, all names, and plugins that may define it."""
     known = tuple(kinds)
-    close = get_close_matches(kind, known, n=1)
     lines = [f"kinds are {', '.join(known)}"]
-    if close:
-        return f"did you mean {close[0]!r}? {lines[0]}"
+    if near := suggestion(kind, known, ""):
+        return f"{near} {lines[0]}"
     records = tuple(records)
     lines += failures(records, "defines")
     blocked = [record.label for record in records if record.status == "blocked"]

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import ast
-import difflib
 import json
 import numbers
 import re
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-from estimator_core.errors import ArgumentError
+from estimator_core.errors import ArgumentError, did_you_mean
 
 #: name or name[index], followed by a value without comma or bracket, or by a bracketed list.
 _ASSIGNMENT: Final = re.compile(
@@ -203,8 +202,7 @@ class HParams:
 
     def _hint(self, name: str) -> str:
         known: dict[str, Any] = self.__dict__.get("_values", {})
-        near = difflib.get_close_matches(name, known, n=1)
-        return f" Did you mean {near[0]!r}?" if near else ""
+        return did_you_mean(name, known)
 
     def _checked(self, name: str, value: Any) -> Any:
         item_type, is_list = self._type(name)

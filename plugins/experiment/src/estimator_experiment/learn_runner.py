@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from difflib import get_close_matches
 from typing import Any
 
 from estimator_core.config import RunConfig
-from estimator_core.errors import ArgumentError, ArgumentTypeError
+from estimator_core.errors import ArgumentError, ArgumentTypeError, did_you_mean
 from estimator_experiment.experiment import Experiment
 from estimator_experiment.hparams import HParams
 
@@ -108,10 +107,9 @@ def schedule_of(experiment: Experiment, name: Any) -> Callable[[], Any]:
         ArgumentError: there is no such method. The message lists the existing ones.
     """
     if not isinstance(name, str) or name not in _SCHEDULES:
-        near = get_close_matches(str(name), _SCHEDULES, n=1)
-        hint = f" Did you mean {near[0]!r}?" if near else ""
         raise ArgumentError(
-            f"Schedule references non-existent task {name!r}.{hint} Schedules: {', '.join(_SCHEDULES)}."
+            f"Schedule references non-existent task {name!r}.{did_you_mean(name, _SCHEDULES)} Schedules: "
+            f"{', '.join(_SCHEDULES)}."
         )
     return getattr(experiment, name)
 

@@ -202,7 +202,7 @@ class CsvKind:
             return blocks[0]
         good: list[Columns] = [block.columns for block in blocks if block.rows]
         rows = sum(block.rows for block in blocks)
-        ordered = sorted([*bad, *(row for block in blocks for row in block.bad)], key=_line_of)
+        ordered = sorted([*bad, *(row for block in blocks for row in block.bad)], key=lambda row: row.number)
         return Block(columns=join(good) if good else {}, rows=rows, bad=ordered, first=first, where=joined(blocks))
 
     def batch(self, columns: Columns) -> Any:
@@ -255,7 +255,3 @@ class _Lines:
         data = self._chunk.data
         begins = np.append(0, record_ends(data, self._quote)).tolist()
         return [b for b, e in zip(begins, [*begins[1:], len(data)], strict=True) if data[b:e].strip(b"\r\n")]
-
-
-def _line_of(row: BadRow) -> int:
-    return int(row.where.rsplit(" ", 1)[1])

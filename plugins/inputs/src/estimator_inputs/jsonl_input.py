@@ -143,7 +143,7 @@ class JsonLinesKind:
         blocks = [block_of(table, self.schema.types, where) for table, where in found]
         good = [block.columns for block in blocks if block.rows]
         rows = sum(block.rows for block in blocks)
-        ordered = sorted([*bad, *(row for block in blocks for row in block.bad)], key=_line_of)
+        ordered = sorted([*bad, *(row for block in blocks for row in block.bad)], key=lambda row: row.number)
         return Block(columns=join(good) if good else {}, rows=rows, bad=ordered, first=first, where=joined(blocks))
 
     def batch(self, columns: Columns) -> Any:
@@ -174,10 +174,6 @@ class _Lines:
     @functools.cached_property
     def _filled(self) -> list[int]:
         return [n for n, text in enumerate(self._chunk.data.split(b"\n")) if text.strip()]
-
-
-def _line_of(row: BadRow) -> int:
-    return int(row.where.rsplit(" ", 1)[1])
 
 
 def _infer(

@@ -7,14 +7,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-import jax
-
 from estimator_core.backends import Topology
 from estimator_core.lowering import TracedStep
 from estimator_plan.collectives import Collective, groups_over, sent_by_ring
 from estimator_plan.flops import count_flops
 from estimator_plan.layout import Layout, layout_of
-from estimator_plan.memory import in_host_memory, on_one_device
+from estimator_plan.memory import bytes_of, in_host_memory, on_one_device
 from estimator_plan.roofline import Roofline, roofline
 
 
@@ -62,7 +60,7 @@ def estimate(step: TracedStep, topology: Topology) -> Estimate:
         inner = tuple(axis for axes in split for axis in axes if axis not in batch_axes)
         outer = tuple(axis for axes in split for axis in axes if axis in batch_axes)
         rest = tuple(axis for axis in batch_axes if axis not in outer)
-        size = _bytes(variable.shape, variable.dtype) // _parts(layout, inner)
+        size = bytes_of(variable.shape, variable.dtype) // _parts(layout, inner)
         found += _collective(layout, "all-gather", outer, 2 * size)
         found += _collective(layout, "reduce-scatter", outer, size)
         found += _collective(layout, "all-reduce", rest, size // _parts(layout, outer))
@@ -108,7 +106,3 @@ def _split_axes(spec: Any) -> list[tuple[str, ...]]:
 
 def _parts(layout: Layout, axes: tuple[str, ...]) -> int:
     return math.prod(layout.axes[axis] for axis in axes)
-
-
-def _bytes(shape: tuple[int, ...], dtype: Any) -> int:
-    return math.prod(shape) * jax.numpy.dtype(dtype).itemsize

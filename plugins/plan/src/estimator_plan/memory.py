@@ -89,7 +89,7 @@ def measure_memory(
         "cache": on_one_device(step.carried) - on_one_device(step.state),
     }
     leaves = [leaf for leaf in jax.tree.leaves(step.state) if not in_host_memory(leaf)]
-    whole = sum(_bytes(leaf.shape, leaf.dtype) for leaf in leaves)
+    whole = sum(bytes_of(leaf.shape, leaf.dtype) for leaf in leaves)
     host = on_one_device(step.state, host=True)
     if compiled is None:
         return Memory(
@@ -208,7 +208,7 @@ def on_one_device(tree: Any, *, host: bool = False) -> int:
         host: whether to count the arrays in the memory of its host, instead of those in its own memory.
     """
     leaves = (leaf for leaf in jax.tree.leaves(tree) if in_host_memory(leaf) is host)
-    return sum(_bytes(leaf.sharding.shard_shape(leaf.shape), leaf.dtype) for leaf in leaves)
+    return sum(bytes_of(leaf.sharding.shard_shape(leaf.shape), leaf.dtype) for leaf in leaves)
 
 
 def in_host_memory(leaf: Any) -> bool:
@@ -216,5 +216,6 @@ def in_host_memory(leaf: Any) -> bool:
     return leaf.sharding.memory_kind in HOST_KINDS
 
 
-def _bytes(shape: Sequence[int], dtype: Any) -> int:
+def bytes_of(shape: Sequence[int], dtype: Any) -> int:
+    """Returns the bytes of an array."""
     return math.prod(shape) * jax.numpy.dtype(dtype).itemsize

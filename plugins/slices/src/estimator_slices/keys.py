@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
-from difflib import get_close_matches
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from estimator_core.errors import ArgumentError, ArgumentTypeError
+from estimator_core.errors import ArgumentError, ArgumentTypeError, did_you_mean
 
 #: A feature of this name marks the rows that are not padding, in batches that the input padded itself.
 IS_REAL_EXAMPLE = "is_real_example"
@@ -107,8 +106,7 @@ def _rows(named: Mapping[str, Any]) -> int:
 def _factorised(name: str, named: Mapping[str, Any]) -> tuple[list[Any], Ints]:
     """Returns the distinct values of a feature, as JSON values, and the index of the value of each row."""
     if name not in named:
-        near = get_close_matches(name, named, n=1)
-        hint = f" Did you mean {near[0]!r}?" if near else ""
+        hint = did_you_mean(name, named)
         raise ArgumentError(f"slices: the input has no feature {name!r}.{hint} It has {sorted(named)}.")
     array = np.asarray(named[name])
     if array.ndim == 2 and array.shape[1] == 1:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable, Iterable, Mapping
 from typing import TypeAlias
 
 import numpy as np
 
-from estimator_core.errors import VariableError
+from estimator_core.errors import VariableError, did_you_mean
 from estimator_core.model import VariableSpec, check_value
 
 #: A function that returns the arrays of a checkpoint by path. Its argument is the file or directory, as the user wrote
@@ -33,9 +32,8 @@ def near(name: str, names: Iterable[str]) -> str:
         "Did you mean 'dense/kernel'? Known names: dense/bias, dense/kernel."
     """
     names = sorted(names)
-    close = difflib.get_close_matches(name, names, n=1)
     listed = ", ".join(names[:20]) + (f", and {len(names) - 20} more" if len(names) > 20 else "")
-    return (f"Did you mean {close[0]!r}? " if close else "") + f"Known names: {listed or 'none'}."
+    return f"{did_you_mean(name, names)} Known names: {listed or 'none'}.".lstrip()
 
 
 def check_shape(spec: VariableSpec, tensor: str, value: np.ndarray, checkpoint: str) -> None:

@@ -12,6 +12,7 @@ import estimator_core as ec
 from estimator_core.errors import ArgumentError
 from estimator_core.export import Feature, LoadedSignature
 from estimator_exporters.bundle.loaded import numpy_dtype
+from estimator_exporters.bundle.object_arrays import decoded
 from estimator_exporters.scoring.columns import columns_of, not_by_row
 from estimator_exporters.scoring.incomplete_rows import Treatment
 from estimator_exporters.scoring.plan import signature_of
@@ -90,11 +91,5 @@ def _listed(column: np.ndarray) -> Any:
     if column.dtype.kind == "V":
         column = column.astype(np.float32)
     if column.dtype == object:
-        return [_text(value) for value in column.tolist()]
+        return [decoded(value) for value in column.tolist()]
     return column if column.ndim == 1 else column.tolist()
-
-
-def _text(value: Any) -> Any:
-    if isinstance(value, list):
-        return [_text(one) for one in value]
-    return value.decode("utf-8", "replace") if isinstance(value, bytes) else value

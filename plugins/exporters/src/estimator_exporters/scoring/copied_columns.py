@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from estimator_exporters.bundle.object_arrays import objects
 from estimator_exporters.scoring.array_files import types_of_lines
 
 #: The value that stands for a missing number in a row of JSON.
@@ -50,20 +51,14 @@ def as_text(column: Any, *, numbers: bool) -> np.ndarray:
     """
     if not isinstance(column, np.ndarray):
         ends = np.cumsum(column.lengths)[:-1]
-        return _texts([_list(part.tolist(), numbers) for part in np.split(column.values, ends)])
+        return objects([_list(part.tolist(), numbers) for part in np.split(column.values, ends)])
     if column.ndim > 1:
-        return _texts([_list(row, numbers) for row in column.tolist()])
+        return objects([_list(row, numbers) for row in column.tolist()])
     if column.dtype == object:
         return column
     nothing = _NOTHING.get(str(column.dtype))
     empty = np.isnan(column) if column.dtype.kind == "f" else column == nothing
-    return _texts(["" if none else json.dumps(value) for value, none in zip(column.tolist(), empty, strict=True)])
-
-
-def _texts(values: list[str]) -> np.ndarray:
-    found = np.empty(len(values), object)
-    found[:] = values
-    return found
+    return objects(["" if none else json.dumps(value) for value, none in zip(column.tolist(), empty, strict=True)])
 
 
 def _list(items: Sequence[Any], numbers: bool) -> str:

@@ -6,9 +6,8 @@ import contextlib
 import fnmatch
 from collections.abc import Sequence
 
-from estimator_core.errors import ArgumentError
 from estimator_core.storage import StorageGoneError, is_url, open_storage
-from estimator_exporters.scoring.read import check_suffix, here
+from estimator_exporters.scoring.read import here, readable
 
 
 def locations_of(patterns: Sequence[str]) -> list[str]:
@@ -25,15 +24,11 @@ def locations_of(patterns: Sequence[str]) -> list[str]:
         >>> [location.rpartition("/")[2] for location in locations_of([f"file://{folder}/*.csv"])]
         ['a.csv', 'b.csv']
     """
-    found: dict[str, None] = {}
-    for pattern in patterns:
-        named = _listed(pattern) if is_url(pattern) else [str(path.absolute()) for path in here(pattern)]
-        if not named:
-            raise ArgumentError(f"--input: no file matches {pattern!r}.")
-        for one in named:
-            check_suffix(one)
-        found |= dict.fromkeys(named)
-    return list(found)
+    return readable(patterns, _located)
+
+
+def _located(pattern: str) -> list[str]:
+    return _listed(pattern) if is_url(pattern) else [str(path.absolute()) for path in here(pattern)]
 
 
 def _listed(url: str) -> list[str]:

@@ -15,6 +15,7 @@ import numpy as np
 import estimator_core as ec
 from estimator_core.storage import ObjectMissingError, copied_files, draft_of, is_url, published_file
 from estimator_exporters.bundle.extras import lacking
+from estimator_exporters.bundle.object_arrays import objects
 from estimator_exporters.scoring.columns import columns_of, not_by_row
 from estimator_exporters.scoring.pieces import Part, Piece, part_of, pieces_of
 from estimator_exporters.scoring.plan import Plan, signature_of
@@ -174,6 +175,6 @@ def _name(file: int, place: int) -> str:
 def _stacked(values: Sequence[Any], feature: ec.export.Feature) -> np.ndarray:
     if feature.dtype != "string":
         return np.stack([np.asarray(value) for value in values])
-    found = np.empty(len(values), object)
-    found[:] = list(values)
-    return found if len(feature.shape) == 1 else np.stack([np.asarray(value, object) for value in values])
+    if len(feature.shape) == 1:
+        return objects(list(values))
+    return np.stack([np.asarray(value, object) for value in values])

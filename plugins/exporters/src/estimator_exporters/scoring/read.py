@@ -9,7 +9,7 @@ import os
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -26,6 +26,8 @@ SUFFIXES = (*TABLES, ".tfrecord", ".npz")
 _log = logging.getLogger("estimator_exporters")
 #: The largest number of skipped rows that are logged one by one.
 _SHOWN = 5
+#: A file of this machine, or the location of one for another process.
+Location = TypeVar("Location", Path, str)
 _PACKED = (".gz", ".bz2", ".xz", ".zst", ".lz4")
 
 
@@ -71,25 +73,29 @@ def find(patterns: Sequence[str]) -> list[Path]:
         ArgumentError: no file matches, or a file has an unsupported suffix.
         StorageError: a URL cannot be read.
     """
-    found: dict[Path, None] = {}
-    for pattern in patterns:
-        paths = copied_files(pattern) if is_url(pattern) else here(pattern)
-        if not paths:
-            raise ArgumentError(f"--input: no file matches {pattern!r}.")
-        for one in paths:
-            check_suffix(one)
-        found |= dict.fromkeys(paths)
-    return list(found)
+    return readable(patterns, lambda pattern: copied_files(pattern) if is_url(pattern) else here(pattern))
 
 
-def check_suffix(path: str | Path) -> None:
-    """Refuses a file with an unsupported suffix.
+def readable(patterns: Sequence[str], files_of: Callable[[str], Sequence[Location]]) -> list[Location]:
+    """Returns the files of several patterns, each once.
+
+    Args:
+        patterns: the patterns, in the order of the files.
+        files_of: returns the files that match a pattern.
 
     Raises:
-        ArgumentError: the suffix is not supported.
+        ArgumentError: no file matches, or a file has an unsupported suffix.
     """
-    if suffix_of(Path(path)) not in SUFFIXES:
-        raise ArgumentError(f"--input: {path} must end in {', '.join(SUFFIXES)}, or one of those and .gz.")
+    found: dict[Location, None] = {}
+    for pattern in patterns:
+        files = files_of(pattern)
+        if not files:
+            raise ArgumentError(f"--input: no file matches {pattern!r}.")
+        for one in files:
+            if suffix_of(Path(one)) not in SUFFIXES:
+                raise ArgumentError(f"--input: {one} must end in {', '.join(SUFFIXES)}, or one of those and .gz.")
+        found |= dict.fromkeys(files)
+    return list(found)
 
 
 def here(pattern: str) -> list[Path]:

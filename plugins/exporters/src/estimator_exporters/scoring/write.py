@@ -14,6 +14,7 @@ import numpy as np
 from estimator_core.errors import ArgumentError
 from estimator_core.storage import draft_of
 from estimator_exporters.bundle.not_finite import named
+from estimator_exporters.bundle.object_arrays import decoded
 
 SUFFIXES = (".csv", ".parquet", ".jsonl", ".npz")
 #: The number of rows in a row group of a Parquet file.
@@ -171,10 +172,4 @@ def _plain(array: np.ndarray) -> list[Any]:
         return array.astype(np.float32).tolist()
     if array.dtype != object:
         return array.tolist()
-    return [_text(value) for value in array.tolist()]
-
-
-def _text(value: Any) -> Any:
-    if isinstance(value, list):
-        return [_text(one) for one in value]
-    return value.decode("utf-8", "replace") if isinstance(value, bytes) else value
+    return [decoded(value) for value in array.tolist()]

@@ -12,8 +12,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from estimator_core.export import Feature
-from estimator_exporters.serving.datatypes import datatype
+from estimator_exporters.serving.datatypes import tensor_metadata
 from estimator_exporters.serving.inference import Engine, Inference, Receive, Scope, Send
 from estimator_exporters.serving.page_access import guarded
 from estimator_exporters.serving.pages import answered
@@ -192,12 +191,7 @@ class _Server:
                 "name": name,
                 "versions": versions if "version" not in request.path_params else [version],
                 "platform": "jax",
-                "inputs": [_tensor(key, feature) for key, feature in model.inputs.items()],
-                "outputs": [_tensor(key, feature) for key, feature in model.outputs.items()],
+                "inputs": [tensor_metadata(key, feature) for key, feature in model.inputs.items()],
+                "outputs": [tensor_metadata(key, feature) for key, feature in model.outputs.items()],
             }
         )
-
-
-def _tensor(name: str, feature: Feature) -> dict[str, object]:
-    shape = [-1 if size is None else size for size in feature.shape]
-    return {"name": name, "datatype": datatype(feature.dtype), "shape": shape}

@@ -11,7 +11,9 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
+from estimator_core.export import Feature
 from estimator_exporters.bundle.not_finite import name_of
+from estimator_exporters.bundle.object_arrays import objects
 from estimator_exporters.serving.json_text import NON_FINITE
 from estimator_exporters.serving.refusals import BadRequestError
 
@@ -58,6 +60,17 @@ def datatype(dtype: Any) -> str:
         return known
     name = str(dtype)
     return "BYTES" if name.startswith(("<U", "|S", "StringDType")) else _NAMES[name]
+
+
+def tensor_metadata(name: str, feature: Feature) -> dict[str, Any]:
+    """Returns the description of an input or an output in the metadata of a model.
+
+    Example:
+        >>> tensor_metadata("x", Feature(dtype="float32", shape=(None, 2)))
+        {'name': 'x', 'datatype': 'FP32', 'shape': [-1, 2]}
+    """
+    shape = [-1 if size is None else size for size in feature.shape]
+    return {"name": name, "datatype": datatype(feature.dtype), "shape": shape}
 
 
 def from_bytes(name: str, content: memoryview, shape: tuple[int, ...], what: str) -> np.ndarray:
@@ -246,13 +259,6 @@ def unnested(rows: list[list[Any]]) -> list[Any]:
     found: list[Any] = []
     while rows:
         found += rows.pop()
-    return found
-
-
-def objects(values: list[Any]) -> np.ndarray:
-    """Returns an array with one axis that contains any values."""
-    found = np.empty(len(values), object)
-    found[:] = values
     return found
 
 

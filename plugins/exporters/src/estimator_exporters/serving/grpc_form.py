@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from estimator_exporters.bundle.object_arrays import objects
 from estimator_exporters.serving.calls import Arrays
-from estimator_exporters.serving.datatypes import NUMPY, datatype, from_bytes, objects, to_bytes
+from estimator_exporters.serving.datatypes import NUMPY, datatype, from_bytes, to_bytes
 from estimator_exporters.serving.grpc_messages import MESSAGES
 from estimator_exporters.serving.refusals import BadRequestError, TooLargeError
 

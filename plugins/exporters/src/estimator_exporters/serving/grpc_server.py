@@ -13,9 +13,8 @@ import grpc
 from google.protobuf import json_format
 
 from estimator_core.errors import ArgumentError
-from estimator_core.export import Feature
 from estimator_exporters.serving.body import ClientGoneError
-from estimator_exporters.serving.datatypes import datatype
+from estimator_exporters.serving.datatypes import tensor_metadata
 from estimator_exporters.serving.decoding import INLINE
 from estimator_exporters.serving.draining import Draining
 from estimator_exporters.serving.grpc_form import inputs_of, response_of
@@ -211,9 +210,9 @@ class _Methods:
         versions = [version] if request.version else sorted(self._repository.models[request.name])
         response = MESSAGES["ModelMetadataResponse"](name=request.name, versions=versions, platform="jax")
         for key, feature in model.inputs.items():
-            response.inputs.add(**_tensor(key, feature))
+            response.inputs.add(**tensor_metadata(key, feature))
         for key, feature in model.outputs.items():
-            response.outputs.add(**_tensor(key, feature))
+            response.outputs.add(**tensor_metadata(key, feature))
         return response
 
     async def _statistics(self, request: Any) -> Any:
@@ -239,8 +238,3 @@ class _Methods:
                 raise
             model.statistics.answered(began, decoded, ran, time.perf_counter_ns())
             return response
-
-
-def _tensor(name: str, feature: Feature) -> dict[str, Any]:
-    shape = [-1 if size is None else size for size in feature.shape]
-    return {"name": name, "datatype": datatype(feature.dtype), "shape": shape}

@@ -22,6 +22,7 @@ from urllib.parse import quote
 import numpy as np
 
 from estimator_core.export import Feature
+from estimator_exporters.bundle.object_arrays import decoded
 
 Arrays = Mapping[str, np.ndarray]
 Record = Callable[[Arrays], None]
@@ -201,10 +202,4 @@ def _plain(array: np.ndarray) -> list[Any]:
         plain = array.astype(object)
         plain[~np.isfinite(array)] = None
         array = plain
-    return _texts(array.tolist()) if array.dtype == object else array.tolist()
-
-
-def _texts(value: Any) -> Any:
-    if isinstance(value, list):
-        return [_texts(one) for one in value]
-    return value.decode("utf-8", "replace") if isinstance(value, bytes) else value
+    return decoded(array.tolist()) if array.dtype == object else array.tolist()

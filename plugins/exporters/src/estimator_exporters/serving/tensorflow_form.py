@@ -14,8 +14,9 @@ from typing import Any
 import numpy as np
 
 from estimator_core.export import Feature
+from estimator_exporters.bundle.object_arrays import objects
 from estimator_exporters.serving.calls import Arrays, Call, Form
-from estimator_exporters.serving.datatypes import datatype, encoded, from_json, json_nested, objects, unnested
+from estimator_exporters.serving.datatypes import datatype, encoded, from_json, json_nested, unnested
 from estimator_exporters.serving.json_text import read_json
 from estimator_exporters.serving.models import ServedModel
 from estimator_exporters.serving.refusals import BadRequestError

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import difflib
 import logging
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from estimator_core.errors import HookError
+from estimator_core.errors import HookError, did_you_mean
 from estimator_core.summaries import read_eval_metrics
 
 _log = logging.getLogger("estimator_hooks")
@@ -62,11 +61,10 @@ class EvaluatedMetric:
         )
 
     def _unknown(self, step: int, metrics: Mapping[str, Any]) -> str:
-        near = difflib.get_close_matches(self._metric, metrics, n=1)
-        hint = f" Did you mean {near[0]!r}?" if near else ""
         return (
-            f"Early stopping: the evaluation at step {step} in {self._eval_dir} has no metric {self._metric!r}.{hint} "
-            f"It has: {sorted(metrics)}. Return the metric in eval_metric_ops, or use one of these names."
+            f"Early stopping: the evaluation at step {step} in {self._eval_dir} has no metric {self._metric!r}."
+            f"{did_you_mean(self._metric, metrics)} It has: {sorted(metrics)}. Return the metric in eval_metric_ops, "
+            "or use one of these names."
         )
 
     def _warn_about_other_evaluations(self) -> None:

@@ -26,6 +26,11 @@ class BadRow(NamedTuple):
     where: str
     what: object
 
+    @property
+    def number(self) -> int:
+        """The number of the line or record, which is the last word of `where`."""
+        return int(self.where.rsplit(" ", 1)[1])
+
     def __str__(self) -> str:
         return f"{self.where}: {self.what}"
 

@@ -193,7 +193,7 @@ def _of_tfrecords(files: tuple[Path, ...]) -> Iterator[Rows]:
     for path in files:
         for piece in reader.pieces(path, None):
             block = reader.decode(piece, all_bad_rows=True)
-            bad = [int(row.where.rsplit(" ", 1)[1]) for row in block.bad]
+            bad = [row.number for row in block.bad]
             kept = np.setdiff1d(np.arange(block.first, block.first + block.rows + len(bad)), bad)
             yield _of_examples(block.columns, _numbered(path, "record", kept), block.bad)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import difflib
 import json
 import shlex
 import shutil
@@ -14,11 +13,11 @@ from pathlib import Path
 from typing import Any
 
 from estimator_core.checkpoint import is_held
-from estimator_core.errors import ArgumentError
+from estimator_core.errors import ArgumentError, did_you_mean
 from estimator_experiment.cli.json_text import json_text
 from estimator_experiment.cli.run_report import fitted, table
 from estimator_runs.records.comparing import against_best, differences, rank
-from estimator_runs.records.page import write_page
+from estimator_runs.records.page import short_number, write_page
 from estimator_runs.records.reading import RunRecord, read_run, read_runs, read_sound_runs, tag_run
 
 
@@ -31,7 +30,8 @@ def list_(args: argparse.Namespace, places: list[Path]) -> int:
         print(json_text([_described(run, args) | {"ended": run.record.get("ended")} for run in ranked]))
         return 0
     rows = [
-        (str(run.path), _number(run.best(args.metric, args.mode)), _ended(run), ", ".join(run.tags)) for run in ranked
+        (str(run.path), short_number(run.best(args.metric, args.mode)), _ended(run), ", ".join(run.tags))
+        for run in ranked
     ]
     print(fitted(rows, ("run", args.metric, "ended", "tags")))
     return 0
@@ -54,7 +54,7 @@ def show_(args: argparse.Namespace, places: list[Path]) -> int:
         newest = max(results, default=None)
         if newest is not None:
             metrics = [
-                (key, _number(value)) for key, value in results[newest].items() if isinstance(value, int | float)
+                (key, short_number(value)) for key, value in results[newest].items() if isinstance(value, int | float)
             ]
             print(f"\nevaluation {name or 'without a name'}, step {newest}")
             print(table(metrics, ("metric", "value")))
@@ -76,7 +76,7 @@ def compare_(args: argparse.Namespace, places: list[Path]) -> int:
     rows = [
         (
             str(run.path),
-            _number(run.best(args.metric, args.mode)),
+            short_number(run.best(args.metric, args.mode)),
             str(run.seed),
             *(str(v[i]) for v in varying.values()),
         )
@@ -175,18 +175,13 @@ def _check_metrics(runs: Sequence[RunRecord], names: Sequence[str]) -> None:
     known = {name for run in runs for name in run.metric_names()}
     for name in names:
         if known and name not in known:  # runs without any evaluation are shown without a value
-            near = difflib.get_close_matches(name, sorted(known), n=1)
-            hint = f"Did you mean {near[0]!r}? " if near else ""
-            raise ArgumentError(f"No run has the metric {name!r}. {hint}Metrics: {', '.join(sorted(known))}.")
+            hint = did_you_mean(name, sorted(known))
+            raise ArgumentError(f"No run has the metric {name!r}.{hint} Metrics: {', '.join(sorted(known))}.")
 
 
 def _described(run: RunRecord, args: argparse.Namespace) -> dict[str, Any]:
     best = run.best(args.metric, args.mode)
     return {"run": str(run.path), args.metric: best, "seed": run.seed, "tags": list(run.tags)}
-
-
-def _number(value: float | None) -> str:
-    return "" if value is None else f"{value:.5g}"
 
 
 def _ended(run: RunRecord) -> str:

@@ -7,12 +7,12 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from estimator_core.errors import ArgumentError, PluginLookupError
+from estimator_core.errors import ArgumentError, PluginLookupError, did_you_mean
 from estimator_core.plugins import Plugins, default_plugins
 from estimator_experiment.hparams import HParams
 from estimator_experiment.program import Program, load_program
 from estimator_runs.configuration.layers import KeyPath, Resolved
-from estimator_runs.configuration.problems import ConfigurationError, Problem, at, nearest
+from estimator_runs.configuration.problems import ConfigurationError, Problem, at
 from estimator_runs.configuration.run_config import run_config_fields
 from estimator_runs.configuration.schema import Component, Configuration, Input, ProgramFile
 from estimator_runs.configuration.targets import call, find_object
@@ -69,7 +69,7 @@ def _of_file(said: ProgramFile, resolved: Resolved) -> Program:
     file = resolved.origin(("program", "file")).directory / said.file
     if not file.is_file():
         beside = [each.name for each in file.parent.glob("*.py")] if file.parent.is_dir() else []
-        text = f"there is no file {str(file)!r}.{nearest(file.name, beside)}"
+        text = f"there is no file {str(file)!r}.{did_you_mean(file.name, beside)}"
         raise ConfigurationError([at(resolved, ("program", "file"), text)])
     try:
         program = load_program(f"{file}:{said.function}" if said.function != "experiment_fn" else str(file))
@@ -103,7 +103,7 @@ def _replaced(defaults: HParams | None, found: Configuration, resolved: Resolved
     values = HParams(**defaults.values())
     known = list(values.values())
     problems = [
-        at(resolved, ("hparams", name), f"the program has no such hyperparameter.{nearest(name, known)}")
+        at(resolved, ("hparams", name), f"the program has no such hyperparameter.{did_you_mean(name, known)}")
         for name in found.hparams
         if name not in values
     ]

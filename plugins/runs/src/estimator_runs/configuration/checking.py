@@ -7,8 +7,9 @@ from typing import Any, get_args, get_origin
 
 from pydantic import BaseModel, ValidationError
 
+from estimator_core.errors import did_you_mean
 from estimator_runs.configuration.layers import KeyPath, Resolved, name_of
-from estimator_runs.configuration.problems import ConfigurationError, Problem, at, nearest
+from estimator_runs.configuration.problems import ConfigurationError, Problem, at
 from estimator_runs.configuration.schema import Configuration
 
 #: The tables whose keys are full keys of the file.
@@ -45,7 +46,7 @@ def _problems(error: ValidationError, resolved: Resolved) -> list[Problem]:
         missing = fault["type"] == "missing"
         place = tuple(fault["loc"]) if unknown or missing else _existing(tuple(fault["loc"]), resolved.values)
         if unknown:
-            hint = nearest(place[-1], keys_at(place[:-1])) + _other_table(place)
+            hint = did_you_mean(place[-1], keys_at(place[:-1])) + _other_table(place)
             text = f"there is no such key.{_in_quotes(place[:-1]) or hint}"
         elif missing:
             text = "is missing."
@@ -53,7 +54,7 @@ def _problems(error: ValidationError, resolved: Resolved) -> list[Problem]:
             given = _value(resolved.values, place)
             text = fault["msg"].removeprefix("Input ").removeprefix("Value error, ")
             hint = (
-                nearest(
+                did_you_mean(
                     given, fault.get("ctx", {}).get("expected", "").replace("'", "").replace(" or ", ", ").split(", ")
                 )
                 if (fault["type"] == "literal_error")

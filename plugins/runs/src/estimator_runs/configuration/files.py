@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from estimator_core.errors import did_you_mean
 from estimator_runs.configuration.layers import Layer, Origin
-from estimator_runs.configuration.problems import ConfigurationError, Problem, nearest
+from estimator_runs.configuration.problems import refused
 from estimator_runs.configuration.toml import read_toml
 from estimator_runs.configuration.yaml import read_yaml
 
@@ -31,22 +32,22 @@ def _read(path: Path, name: str, outer: tuple[Path, ...], named_at: Origin | Non
     whole = path.resolve()
     if whole in outer:
         chain = " includes ".join(each.name for each in (*outer[outer.index(whole) :], whole))
-        raise _refused(origin, f"{chain}. Remove one of them.")
+        raise refused(origin, f"{chain}. Remove one of them.")
     if path.suffix not in _READERS:
-        raise _refused(origin, f"{name!r} is not a configuration file: they end with {', '.join(_READERS)}.")
+        raise refused(origin, f"{name!r} is not a configuration file: they end with {', '.join(_READERS)}.")
     try:
         text = path.read_text(encoding="utf-8-sig")
     except IsADirectoryError:
-        raise _refused(origin, f"{name!r} is a directory, not a file.") from None
+        raise refused(origin, f"{name!r} is a directory, not a file.") from None
     except (FileNotFoundError, NotADirectoryError):
         beside = [each.name for each in path.parent.iterdir()] if path.parent.is_dir() else []
-        raise _refused(origin, f"there is no file {name!r}.{nearest(path.name, beside)}") from None
+        raise refused(origin, f"there is no file {name!r}.{did_you_mean(path.name, beside)}") from None
     except UnicodeDecodeError as error:
-        raise _refused(origin, f"{name!r} is not written in UTF-8: byte {error.start} cannot be read.") from None
+        raise refused(origin, f"{name!r} is not written in UTF-8: byte {error.start} cannot be read.") from None
     try:
         layer = _READERS[path.suffix](text, name, path.parent)
     except RecursionError:
-        raise _refused(Origin(source=name), "a value is nested too deeply.") from None
+        raise refused(Origin(source=name), "a value is nested too deeply.") from None
     included = _included(layer)
     layers = [
         found
@@ -66,9 +67,5 @@ def _included(layer: Layer) -> Sequence[str]:
     said: Any = layer.values.get("include", [])
     files = [said] if isinstance(said, str) else said
     if not isinstance(files, list) or not all(isinstance(each, str) for each in files):
-        raise _refused(layer.origins[("include",)], "include: must be a file or a list of files.")
+        raise refused(layer.origins[("include",)], "include: must be a file or a list of files.")
     return files
-
-
-def _refused(origin: Origin, text: str) -> ConfigurationError:
-    return ConfigurationError([Problem(origin=origin, key="", text=text)])

@@ -9,10 +9,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from estimator_core.errors import ArgumentError
+from estimator_core.errors import ArgumentError, did_you_mean
 from estimator_experiment.hparams import HParams
 from estimator_runs.configuration.layers import Layer, Origin, Resolved, name_of, paths_of
-from estimator_runs.configuration.problems import ConfigurationError, Problem, nearest
+from estimator_runs.configuration.problems import ConfigurationError, Problem, refused
 
 _SET = Origin(source="--set", directory=Path())
 
@@ -61,7 +61,7 @@ def of_same_types(settings: Iterable[Layer], files: Resolved) -> list[Layer]:
             continue
         found = dict(given)
         for name in sorted(found.keys() - names) if names is not None else ():
-            if (hint := nearest(name, sorted(known))) and not _is_another(name, known):
+            if (hint := did_you_mean(name, sorted(known))) and not _is_another(name, known):
                 text = f"[hparams] has no such hyperparameter.{hint} If it is a new one, write it into the file."
                 problems.append(Problem(origin=layer.whole, key=name_of(("hparams", name)), text=text))
         for name in found.keys() & known.keys():
@@ -138,7 +138,7 @@ def _setting(text: str) -> Layer:
     except (RecursionError, MemoryError):  # raised by the parsers of TOML and Python
         raise ConfigurationError([Problem(origin=_SET, key=key, text="the value is nested too deeply.")]) from None
     if layer is None:
-        raise ConfigurationError([Problem(origin=_SET, key="", text=f"{text!r}: write KEY=VALUE, as in hparams.a=1.")])
+        raise refused(_SET, f"{text!r}: write KEY=VALUE, as in hparams.a=1.")
     return layer
 
 

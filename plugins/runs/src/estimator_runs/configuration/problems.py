@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import difflib
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from estimator_core.errors import ArgumentError
@@ -43,17 +42,11 @@ class ConfigurationError(ArgumentError):
         return ConfigurationError, (self.problems,)
 
 
+def refused(origin: Origin, text: str) -> ConfigurationError:
+    """Returns the error about a file as a whole, or about a place in it that has no key yet."""
+    return ConfigurationError([Problem(origin=origin, key="", text=text)])
+
+
 def at(resolved: Resolved, path: KeyPath, text: str) -> Problem:
     """Returns a problem with the value of a key."""
     return Problem(origin=resolved.origin(path), key=name_of(path), text=text)
-
-
-def nearest(name: object, known: Iterable[str]) -> str:
-    """Returns a hint with the known name that is most similar to the given one; empty if none is similar.
-
-    Example:
-        >>> nearest("modle", ["model", "inputs"])
-        " Did you mean 'model'?"
-    """
-    found = difflib.get_close_matches(str(name), list(known), n=1)
-    return f" Did you mean {found[0]!r}?" if found else ""

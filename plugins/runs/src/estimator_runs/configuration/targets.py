@@ -9,10 +9,10 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from estimator_core.errors import EstimatorError
+from estimator_core.errors import EstimatorError, did_you_mean
 from estimator_experiment.program import load_module
 from estimator_runs.configuration.layers import KeyPath, Resolved
-from estimator_runs.configuration.problems import ConfigurationError, at, nearest
+from estimator_runs.configuration.problems import ConfigurationError, at
 from estimator_runs.configuration.schema import NONE
 
 _CALL, _OBJECT, _ARGS = "call", "object", "args"
@@ -39,7 +39,7 @@ def find_object(resolved: Resolved, path: KeyPath, text: str) -> Any:
     found: Any = module
     for part in name.split("."):
         if not hasattr(found, part):
-            raise _refused(resolved, path, f"{module_name} has no {name!r}.{nearest(part, public_names(found))}")
+            raise _refused(resolved, path, f"{module_name} has no {name!r}.{did_you_mean(part, public_names(found))}")
         found = getattr(found, part)
     return found
 
@@ -49,7 +49,7 @@ def _module(resolved: Resolved, path: KeyPath, name: str, directory: Path) -> An
         file = directory / name
         if not file.is_file():
             beside = [each.name for each in file.parent.glob("*.py")] if file.parent.is_dir() else []
-            raise _refused(resolved, path, f"there is no file {str(file)!r}.{nearest(file.name, beside)}")
+            raise _refused(resolved, path, f"there is no file {str(file)!r}.{did_you_mean(file.name, beside)}")
         place = file.resolve()
         if place not in resolved.modules:
             resolved.modules[place] = load_module(file)
@@ -63,7 +63,7 @@ def _module(resolved: Resolved, path: KeyPath, name: str, directory: Path) -> An
         if error.name is None or not f"{name}.".startswith(f"{error.name}."):
             raise  # the module exists, but an import in it fails
         known = [each.stem for each in Path(beside).glob("*.py")]
-        raise _refused(resolved, path, f"there is no module {error.name!r}.{nearest(error.name, known)}") from None
+        raise _refused(resolved, path, f"there is no module {error.name!r}.{did_you_mean(error.name, known)}") from None
 
 
 def public_names(holder: Any) -> list[str]:
@@ -87,7 +87,7 @@ def call(resolved: Resolved, path: KeyPath, function: Callable[..., Any], args: 
     parameters = _parameters(function)
     accepts_all = any(each.kind is inspect.Parameter.VAR_KEYWORD for each in parameters.values())
     problems = [
-        at(resolved, (*path, name), f"{_called(function)} takes no such argument.{nearest(name, parameters)}")
+        at(resolved, (*path, name), f"{_called(function)} takes no such argument.{did_you_mean(name, parameters)}")
         for name in args
         if parameters and not accepts_all and name not in parameters
     ]
@@ -142,7 +142,7 @@ def _coded(resolved: Resolved, path: KeyPath, value: Mapping[str, Any]) -> Any:
     allowed = {_CALL, _ARGS} if _CALL in value else {_OBJECT}
     for key in value:
         if key not in allowed:
-            hint = nearest(key, allowed)
+            hint = did_you_mean(key, allowed)
             what = f"only {_ARGS} may be combined with {_CALL}, and nothing with {_OBJECT}.{hint}"
             raise _refused(resolved, (*path, key), what)
     key = _CALL if _CALL in value else _OBJECT

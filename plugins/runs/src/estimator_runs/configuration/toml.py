@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from estimator_runs.configuration.layers import KeyPath, Layer, Origin, paths_of
-from estimator_runs.configuration.problems import ConfigurationError, Problem
+from estimator_runs.configuration.problems import refused
 
 _AT = re.compile(r" ?\(at (?:line (\d+), column \d+|end of document)\)")
 
@@ -38,10 +38,10 @@ def read_toml(text: str, source: str, directory: Path) -> Layer:
         line = int(found[1]) if found and found[1] else text.count("\n") + 1
         origin = Origin(source=source, line=line, directory=directory)
         said = _AT.sub("", str(error))
-        raise ConfigurationError([Problem(origin=origin, key="", text=f"this is not TOML: {said}.")]) from None
+        raise refused(origin, f"this is not TOML: {said}.") from None
     except ValueError:  # Python limits the digits of numbers
         origin = Origin(source=source, directory=directory)
-        raise ConfigurationError([Problem(origin=origin, key="", text="a number has too many digits.")]) from None
+        raise refused(origin, "a number has too many digits.") from None
     origins: dict[KeyPath, Origin] = {}
     for path, line in toml_lines(text):
         origins.setdefault(path, Origin(source=source, line=line, directory=directory))

@@ -7,7 +7,7 @@ from typing import Any
 
 from estimator_core.errors import ArgumentError
 from estimator_runs.configuration.layers import KeyPath, Layer, Origin
-from estimator_runs.configuration.problems import ConfigurationError, Problem
+from estimator_runs.configuration.problems import refused
 
 #: More values than a person writes. Aliases of aliases can represent any number of values.
 _MOST_VALUES = 100_000
@@ -41,17 +41,17 @@ def read_yaml(text: str, source: str, directory: Path) -> Layer:
     except MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         line = None if mark is None else mark.line + 1
-        raise _refused(
+        raise refused(
             Origin(source=source, line=line), f"this is not YAML: {error.problem or error.context}."
         ) from None
     except YAMLError as error:
-        raise _refused(whole, f"this is not YAML: {str(error).splitlines()[0]}.") from None
+        raise refused(whole, f"this is not YAML: {str(error).splitlines()[0]}.") from None
     if node is None:
         return Layer(whole=whole, values={}, origins={})
     origins: dict[KeyPath, Origin] = {}
     values = _Reader(loader.constructor, source, directory, origins).value(node, (), ())
     if not isinstance(values, dict):
-        raise _refused(whole, "a configuration is a table of keys and values.")
+        raise refused(whole, "a configuration is a table of keys and values.")
     return Layer(whole=whole, values=values, origins=origins)
 
 
@@ -67,7 +67,7 @@ class _Reader:
         origin = self._origin(key_node or node)
         self._count += 1
         if node in outer or self._count > _MOST_VALUES:
-            raise _refused(origin, "an alias leads back to itself, or expands to too many values.")
+            raise refused(origin, "an alias leads back to itself, or expands to too many values.")
         if path:
             self._origins[path] = origin
         kind = str(node.tag).rpartition(":")[2]
@@ -76,27 +76,23 @@ class _Reader:
         if kind == "map":
             return self._table(node, path, (*outer, node))
         if kind not in _SCALARS:
-            raise _refused(origin, f"{node.value!r} is read as a {kind}. Put it in quotes if it is a string.")
+            raise refused(origin, f"{node.value!r} is read as a {kind}. Put it in quotes if it is a string.")
         try:
             return self._constructor.construct_object(node, deep=True)
         except (ValueError, KeyError, IndexError):
-            raise _refused(origin, f"{node.value:.60} is not a value of the type {kind}.") from None
+            raise refused(origin, f"{node.value:.60} is not a value of the type {kind}.") from None
 
     def _table(self, node: Any, path: KeyPath, outer: tuple[Any, ...]) -> dict[str, Any]:
         found: dict[str, Any] = {}
         for key_node, value_node in node.value:
             key = key_node.value
             if not str(key_node.tag).endswith(":str"):
-                raise _refused(self._origin(key_node), f"the key {key!r} is not a string. Put it in quotes.")
+                raise refused(self._origin(key_node), f"the key {key!r} is not a string. Put it in quotes.")
             if key in found:
                 before = self._origins[(*path, key)].line
-                raise _refused(self._origin(key_node), f"the key {key!r} is already in line {before}.")
+                raise refused(self._origin(key_node), f"the key {key!r} is already in line {before}.")
             found[key] = self.value(value_node, (*path, key), outer, key_node)
         return found
 
     def _origin(self, node: Any) -> Origin:
         return Origin(source=self._source, line=node.start_mark.line + 1, directory=self._directory)
-
-
-def _refused(origin: Origin, text: str) -> ConfigurationError:
-    return ConfigurationError([Problem(origin=origin, key="", text=text)])

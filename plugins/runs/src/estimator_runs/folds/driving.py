@@ -30,7 +30,7 @@ from estimator_runs.folds.fold import (
 from estimator_runs.folds.rows import Rows, read_rows
 from estimator_runs.folds.splitting import splits
 from estimator_runs.folds.together import run_together
-from estimator_runs.sweep.directory import write_whole
+from estimator_runs.json_file import write_json
 from estimator_runs.workers import Interruption, owned, run_workers
 
 
@@ -155,12 +155,12 @@ def _check_same(folds: Folds) -> None:
     }
     path = folds.folder / "crossval.json"
     if not path.exists():
-        write_whole(path, said)
+        write_json(path, said)
         return
     before = json.loads(path.read_text())
     if "configuration_digest" not in before and before["configuration"] == text:  # an earlier version wrote it in full
         before |= {"configuration_digest": said["configuration_digest"]}
-        write_whole(path, said | {"digest": before["digest"]})
+        write_json(path, said | {"digest": before["digest"]})
     for key, what in (("digest", "other rows or splits"), ("configuration_digest", "another configuration")):
         if before.get(key) != said[key]:
             raise ArgumentError(f"{folds.folder} holds folds of {what}. Give another directory (--dir).")

@@ -14,7 +14,7 @@ from estimator_core.inputs import numpy_input_fn
 from estimator_runs.configuration.reading import Read
 from estimator_runs.configuration.schema import Crossval
 from estimator_runs.folds.rows import Rows
-from estimator_runs.sweep.directory import write_whole
+from estimator_runs.json_file import write_json
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -108,4 +108,4 @@ def judge(folds: Folds, fold: int, experiment: Any) -> None:
     plainly = {f"column/{k}": np.array(v.tolist()) if v.dtype.hasobject else v for k, v in columns.items()}
     np.savez(model_dir / "predictions.npz", allow_pickle=False, **plainly)
     plain = {name: float(value) for name, value in metrics.items() if np.ndim(value) == 0}
-    write_whole(model_dir / "fold.json", {"metrics": plain, "rows": held_out.tolist(), "trained_on": len(train)})
+    write_json(model_dir / "fold.json", {"metrics": plain, "rows": held_out.tolist(), "trained_on": len(train)})

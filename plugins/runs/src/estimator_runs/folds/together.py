@@ -7,9 +7,9 @@ import json
 from functools import partial
 
 from estimator_runs.folds.fold import Folds, check_finite, fold_experiment, judge, training_input
+from estimator_runs.json_file import write_json
 from estimator_runs.population.member import Member
 from estimator_runs.population.training import Population
-from estimator_runs.sweep.directory import write_whole
 from estimator_runs.workers import Interruption, owned
 
 
@@ -41,7 +41,7 @@ def run_together(folds: Folds) -> None:
             for fold, one in going.items()
         ]
         interruption = stack.enter_context(Interruption())
-        keep_way = partial(write_whole, place)
+        keep_way = partial(write_json, place)
         population = Population(members, way=known if way == "auto" else way, keep_way=keep_way)
         population.train(next(iter(going.values())).train_steps)
         for fold, one in going.items():

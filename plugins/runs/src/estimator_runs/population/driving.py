@@ -20,9 +20,9 @@ from estimator_runs.configuration.reading import Read, read_configuration
 from estimator_runs.configuration.schema import PopulationPart
 from estimator_runs.configuration.show import masked
 from estimator_runs.directories import check_owner, checked_directory
+from estimator_runs.json_file import write_json
 from estimator_runs.population.member import Member
 from estimator_runs.population.training import Population
-from estimator_runs.sweep.directory import write_whole
 from estimator_runs.sweep.trial import configured, input_ended
 from estimator_runs.workers import Interruption
 
@@ -63,7 +63,7 @@ class Trials:
 
     def end(self, number: int, reason: str, step: int) -> None:
         """Records the end of a trial, which is not trained further."""
-        write_whole(self.model_dir(number) / "trial.json", {"reason": reason, "step": step})
+        write_json(self.model_dir(number) / "trial.json", {"reason": reason, "step": step})
 
 
 def open_population(path: Path, folder: Path | None = None, settings: Sequence[str] = ()) -> Trials:
@@ -127,7 +127,7 @@ def _run(trials: Trials, waiting: Mapping[int, Any], last: int, interruption: In
     place = trials.folder / "way.json"
     known = json.loads(place.read_text()) if place.exists() else None
     way = known if trials.said.way == "auto" else trials.said.way
-    population = Population(members, way=way, keep_way=partial(write_whole, place))
+    population = Population(members, way=way, keep_way=partial(write_json, place))
     every = trials.said.every_steps or last
     for step in [*range(every, last, every), last]:
         interruption.check()
@@ -193,7 +193,7 @@ def _check_same(trials: Trials) -> None:
     check_owner(trials.folder, place.name)
     before = json.loads(place.read_text()) if place.exists() else text
     if before == text:  # an earlier version wrote it in full
-        write_whole(place, said)
+        write_json(place, said)
     elif isinstance(before, str) or before["digest"] != said["digest"]:
         raise ArgumentError(
             f"{trials.folder} holds a population of another configuration. Give another directory (--dir)."

@@ -58,7 +58,7 @@ class _Table:
                 f"<td>{html.escape(text)}</td>"
                 for text in (
                     str(run.path),
-                    _number(run.best(self._metrics[0], self._mode)),
+                    short_number(run.best(self._metrics[0], self._mode)),
                     *(_last(run, metric) for metric in self._metrics),
                     "" if run.seed is None else str(run.seed),
                     *(str(values[place]) for values in varying.values()),
@@ -123,8 +123,9 @@ def _points(run: RunRecord, metric: str) -> Sequence[tuple[float, float]]:
 
 def _last(run: RunRecord, metric: str) -> str:
     found = run.digest(metric)
-    return _number(None if found is None else found.last)
+    return short_number(None if found is None else found.last)
 
 
-def _number(value: float | None) -> str:
+def short_number(value: float | None) -> str:
+    """Returns the text of a metric in a table; empty if there is no value."""
     return "" if value is None else f"{value:.5g}"

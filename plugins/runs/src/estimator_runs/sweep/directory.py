@@ -18,10 +18,10 @@ from pathlib import Path
 from typing import Any, Literal
 
 from estimator_core.errors import ArgumentError
-from estimator_core.storage import draft_of
 from estimator_runs.configuration.schema import Sweep
 from estimator_runs.configuration.show import masked
 from estimator_runs.directories import check_owner
+from estimator_runs.json_file import write_json
 from estimator_runs.sweep.engine import Plan, directions, engine, running
 from estimator_runs.workers import opened_lock, owned
 
@@ -87,7 +87,7 @@ class Shelf:
         if not look:
             with self.locked():
                 if not path.exists():
-                    write_whole(path, said)
+                    write_json(path, said)
                     return
         self._check_same(said, json.loads(path.read_text()))
 
@@ -132,7 +132,7 @@ class Shelf:
 
     def note(self, number: int, plan: Plan) -> None:
         """Records the plan of a trial."""
-        write_whole(self.trial_dir(number) / "trial.json", {"number": number, **asdict(plan)})
+        write_json(self.trial_dir(number) / "trial.json", {"number": number, **asdict(plan)})
 
     def outcome(self, number: int) -> Outcome | None:
         """Returns the end of a trial; None: it has not ended."""
@@ -145,7 +145,7 @@ class Shelf:
 
     def end(self, number: int, outcome: Outcome) -> None:
         """Records the end of a trial."""
-        write_whole(self.trial_dir(number) / "outcome.json", {**asdict(outcome), "steps": dict(outcome.steps)})
+        write_json(self.trial_dir(number) / "outcome.json", {**asdict(outcome), "steps": dict(outcome.steps)})
 
     def ended(self) -> int:
         """Returns the number of trials from the first one that have ended without a gap."""
@@ -243,17 +243,3 @@ def _flat(values: Mapping[str, Any]) -> dict[str, Any]:
         inner: Any = _flat(value) if isinstance(value, Mapping) else {}
         found |= {f"{key}.{name}": each for name, each in inner.items()} or {key: value}
     return found
-
-
-def write_whole(path: Path, value: Any) -> None:
-    """Writes JSON atomically.
-
-    Raises:
-        ArgumentError: the file cannot be written.
-    """
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with draft_of(path) as draft:
-            draft.write_text(json.dumps(value))
-    except OSError as error:
-        raise ArgumentError(f"{path} cannot be written: {error.strerror}.") from error

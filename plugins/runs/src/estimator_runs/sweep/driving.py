@@ -9,10 +9,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from estimator_core.errors import ArgumentError, EstimatorError, PreemptedError
+from estimator_core.errors import ArgumentError, EstimatorError, PreemptedError, did_you_mean
 from estimator_runs.configuration.layers import KeyPath, Resolved, paths_of
 from estimator_runs.configuration.overrides import layer_of
-from estimator_runs.configuration.problems import ConfigurationError, at, nearest
+from estimator_runs.configuration.problems import ConfigurationError, at
 from estimator_runs.configuration.reading import read_configuration
 from estimator_runs.configuration.schema import Sweep
 from estimator_runs.directories import checked_directory
@@ -94,7 +94,7 @@ def _check_keys(sweep: Sweep, resolved: Resolved) -> None:
         layer = layer_of(key, 0, resolved.whole)
         path: KeyPath = paths_of(layer.values)[-1] if layer else ()
         if path not in known and path[:1] != ("run_config",):
-            text = f"the file has no such value to replace.{nearest(key, names)}"
+            text = f"the file has no such value to replace.{did_you_mean(key, names)}"
             problems.append(at(resolved, ("sweep", "space", key), text))
     if problems:
         raise ConfigurationError(problems)

@@ -13,9 +13,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from estimator_core.errors import ArgumentError
+from estimator_core.errors import ArgumentError, did_you_mean
 from estimator_runs.configuration.layers import Resolved
-from estimator_runs.configuration.problems import ConfigurationError, at, nearest
+from estimator_runs.configuration.problems import ConfigurationError, at
 from estimator_runs.configuration.schema import Parameter, Sweep
 
 if TYPE_CHECKING:
@@ -109,7 +109,7 @@ def check_engine(sweep: Sweep, resolved: Resolved) -> None:
         one = getattr(sweep, key)
         known = [name for name in dir(module) if name.endswith(key.capitalize())]
         if one.name not in known:
-            text = f"Optuna has no {key} {one.name!r}.{nearest(one.name, known)}"
+            text = f"Optuna has no {key} {one.name!r}.{did_you_mean(one.name, known)}"
             raise ConfigurationError([at(resolved, ("sweep", key), text)])
         if one.name == "CmaEsSampler":
             raise ConfigurationError([at(resolved, ("sweep", key), _PICKLES)])
@@ -132,7 +132,7 @@ def check_space(sweep: Sweep, space: Mapping[str, Any], resolved: Resolved) -> N
     name, args = sweep.sampler.name, sweep.sampler.args
     grid = args.get("search_space", {}) if name == "GridSampler" else {}
     if extra := sorted(grid.keys() - space.keys()):
-        text = f"search_space has {extra[0]!r}, but the space does not.{nearest(extra[0], space)}"
+        text = f"search_space has {extra[0]!r}, but the space does not.{did_you_mean(extra[0], space)}"
         raise ConfigurationError([at(resolved, ("sweep", "sampler"), text)])
     try:
         for key in grid:
