@@ -196,6 +196,15 @@ def test_other_kinds_of_files_are_refused_by_name(tmp_path, capsys):
     assert "rows.jsonl: rows are read from CSV and Parquet files" in capsys.readouterr().err
 
 
+def test_a_column_that_only_a_later_file_has_is_refused(tmp_path, capsys):
+    (tmp_path / "rows-0.csv").write_text("age,income\n1,low\n2,high\n")
+    (tmp_path / "rows-1.csv").write_text("age,city,income\n3,Rome,low\n4,Oslo,high\n")
+    rows = str(tmp_path / "rows-*.csv")
+    assert main(["tabular", "train", "--rows", rows, "--label", "income", "--model-dir", str(tmp_path / "m")]) == 1
+    assert "rows-1.csv, line 1: column 'city' is not in" in capsys.readouterr().err
+    assert not (tmp_path / "m").exists()
+
+
 def test_a_file_of_test_rows_needs_no_tenth(tmp_path):
     (tmp_path / "test.csv").write_text(text(rows=ROWS[:3]))
     assert trained(tmp_path, text(rows=ROWS[:4]), "--eval-csv", str(tmp_path / "test.csv")) == 0

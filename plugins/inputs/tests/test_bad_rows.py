@@ -117,6 +117,35 @@ def test_a_missing_column_is_an_error_even_where_rows_are_skipped(tmp_path: Path
         list(source())
 
 
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+def test_a_column_that_the_first_file_lacks_is_an_error_unless_columns_are_selected(tmp_path: Path, kind: str) -> None:
+    import pyarrow as pa
+    import pyarrow.parquet
+    from pyarrow import csv
+
+    write = csv.write_csv if kind == "csv" else pa.parquet.write_table
+    write(pa.table({"id": [1], "weight": [2]}), tmp_path / f"a.{kind}")
+    write(pa.table({"weight": [3], "more": [4], "id": [5]}), tmp_path / f"b.{kind}")
+    make = csv_input_fn if kind == "csv" else parquet_input_fn
+    pattern = f"{tmp_path}/*.{kind}"
+    with pytest.raises(InputError, match=rf"b\.{kind}.*: column 'more' is not in .*a\.{kind}, whose columns are"):
+        list(make(pattern, 9, shuffle=False, on_error="skip")())
+    (batch,) = make(pattern, 9, shuffle=False, select_columns=["id", "weight"])()
+    assert {name: column.tolist() for name, column in batch.items()} == {"id": [1, 5], "weight": [2, 3]}
+
+
+def test_two_columns_of_parquet_with_one_name(tmp_path: Path) -> None:
+    import pyarrow as pa
+    import pyarrow.parquet
+
+    path = tmp_path / "rows.parquet"
+    pa.parquet.write_table(pa.table([[1], [2], [3]], names=["id", "id", "weight"]), path)
+    with pytest.raises(InputError, match=r"rows\.parquet: two columns are named 'id'\. Rename one\."):
+        list(parquet_input_fn(path, 1, shuffle=False)())
+    (batch,) = parquet_input_fn(path, 1, shuffle=False, select_columns=["weight"])()
+    assert batch["weight"].tolist() == [3]
+
+
 @pytest.mark.parametrize("bad", [b"1,2.5,w,\xff\n", b"\xff\n", b"1,\xff\xff,w\n", b"1,2,3\n" * 5 + b"1,2\n"])
 def test_bad_rows_among_the_first_tell_no_types(tmp_path: Path, bad: bytes) -> None:
     path = tmp_path / "rows.csv"

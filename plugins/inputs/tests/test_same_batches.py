@@ -11,6 +11,7 @@ import pyarrow.parquet
 import pytest
 
 from estimator_core import export
+from estimator_core.errors import InputError
 from estimator_inputs import csv_input_fn, parquet_input_fn, tfrecord_input_fn
 from plugins.inputs.tests.written import (
     WRITERS,
@@ -186,8 +187,66 @@ def test_times_in_lists_are_the_words_of_single_times(tmp_path: Path, unit: str)
         assert batch[f"{name}, sized"].tolist() == [[first, second, b""]] * 3
 
 
-def test_a_fraction_of_a_second_stays_in_the_words_of_a_time(tmp_path: Path) -> None:
-    times = pyarrow.array([datetime.time(9, 30, 0, 500000), datetime.time(9, 30, 10)], pyarrow.time64("us"))
-    pyarrow.parquet.write_table(pyarrow.table({"clock": times}), tmp_path / "times.parquet")
+@pytest.mark.parametrize("unit", ["ms", "us", "ns"])
+def test_a_fraction_of_a_second_stays_in_the_words_of_a_time(tmp_path: Path, unit: str) -> None:
+    """The fraction had three, six or nine digits, depending on the unit of the file."""
+    of_day = [datetime.time(9, 30, 0, 500000), datetime.time(9, 30, 10)]
+    stamps = [datetime.datetime.combine(datetime.date(2024, 1, 31), time) for time in of_day]
+    table = {
+        "clock": pyarrow.array(of_day, pyarrow.time32(unit) if unit == "ms" else pyarrow.time64(unit)),
+        "stamp": pyarrow.array(stamps, pyarrow.timestamp(unit)),
+        "zoned": pyarrow.array(stamps, pyarrow.timestamp(unit, "+05:30")),
+    }
+    pyarrow.parquet.write_table(pyarrow.table(table), tmp_path / "times.parquet")
     (batch,) = parquet_input_fn(str(tmp_path / "times.parquet"), batch_size=2, num_epochs=1, shuffle=False)()
-    assert batch["clock"].tolist() == [b"09:30:00.500000", b"09:30:10"]
+    assert batch["clock"].tolist() == [str(time).encode() for time in of_day]
+    assert batch["stamp"].tolist() == [str(stamp).encode() for stamp in stamps]
+    assert batch["zoned"].tolist() == [b"2024-01-31 15:00:00.500000+0530", b"2024-01-31 15:00:10+0530"]
+
+
+def test_nanoseconds_stay_in_the_words_of_a_time(tmp_path: Path) -> None:
+    stamps = pyarrow.array([1, 1000, 10**9], pyarrow.timestamp("ns"))
+    pyarrow.parquet.write_table(pyarrow.table({"stamp": stamps}), tmp_path / "times.parquet")
+    (batch,) = parquet_input_fn(str(tmp_path / "times.parquet"), batch_size=3, num_epochs=1, shuffle=False)()
+    assert [text.split(b":")[-1] for text in batch["stamp"].tolist()] == [b"00.000000001", b"00.000001", b"01"]
+
+
+@pytest.mark.parametrize("unit", ["s", "ms", "us", "ns"])
+def test_durations_are_seconds_whatever_the_unit_of_the_file(tmp_path: Path, unit: str) -> None:
+    spans = [datetime.timedelta(days=1, seconds=100), datetime.timedelta(0), -datetime.timedelta(seconds=30), None]
+    parts = [] if unit == "s" else [datetime.timedelta(milliseconds=4500), -datetime.timedelta(milliseconds=1)]
+    kind = pyarrow.duration(unit)
+    table = {
+        "span": pyarrow.array([*spans, *parts], kind),
+        "list": pyarrow.array([[span] for span in (*spans, *parts)], pyarrow.list_(kind)),
+    }
+    pyarrow.parquet.write_table(pyarrow.table(table), tmp_path / "spans.parquet")
+    (batch,) = parquet_input_fn(str(tmp_path / "spans.parquet"), batch_size=6, num_epochs=1, shuffle=False)()
+    expected = [b"86500", b"0", b"-30", b"", *([b"4.5", b"-0.001"] if parts else [])]
+    assert batch["span"].tolist() == batch["list"][:, 0].tolist() == expected
+
+
+@pytest.mark.parametrize("kind", [pyarrow.timestamp, pyarrow.duration])
+@pytest.mark.parametrize("listed", [False, True])
+def test_times_as_integers_have_one_unit_in_all_files(tmp_path: Path, kind: Any, listed: bool) -> None:
+    """The integers of a later file with another unit were a thousand times as large."""
+    for number, unit in enumerate(["ms", "us"]):
+        arrow = pyarrow.list_(kind(unit)) if listed else kind(unit)
+        values = pyarrow.array([[5]] if listed else [5], arrow)
+        pyarrow.parquet.write_table(pyarrow.table({"at": values}), tmp_path / f"{number}.parquet")
+    options: dict[str, Any] = {"batch_size": 3, "shuffle": False, "column_types": {"at": "int64"}}
+    (batch,) = parquet_input_fn(str(tmp_path / "0.parquet"), **options)()
+    assert batch["at"].tolist() == ([[5]] if listed else [5])
+    with pytest.raises(InputError, match=r"1\.parquet: column 'at' is of type .*\[us\].*\[ms\].* with one type\.$"):
+        list(parquet_input_fn(f"{tmp_path}/*.parquet", **options)())
+    text = parquet_input_fn(f"{tmp_path}/*.parquet", **(options | {"column_types": {"at": "string"}}))
+    first, second = next(text())["at"].tolist()
+    assert first != second
+
+
+def test_times_of_day_of_another_unit_are_read_in_later_files(tmp_path: Path) -> None:
+    for number, kind in enumerate([pyarrow.time32("ms"), pyarrow.time64("us")]):
+        table = pyarrow.table({"clock": pyarrow.array([datetime.time(9, 30)], kind)})
+        pyarrow.parquet.write_table(table, tmp_path / f"{number}.parquet")
+    (batch,) = parquet_input_fn(f"{tmp_path}/*.parquet", batch_size=3, shuffle=False)()
+    assert batch["clock"].tolist() == [b"09:30:00", b"09:30:00"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import gzip
 import io
 import itertools
 from pathlib import Path
@@ -236,7 +237,7 @@ def test_headers_delimiters_and_line_ends(tmp_path: Path) -> None:
 
 def test_files_may_order_their_columns_otherwise(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("n,w\n1,a\n")
-    (tmp_path / "b.csv").write_text("more,w,n\n7,b,2\n")
+    (tmp_path / "b.csv").write_text("w,n\nb,2\n")
     (batch,) = csv_input_fn(f"{tmp_path}/*.csv", 4, shuffle=False)()
     assert batch["n"].tolist() == [1, 2]
     assert batch["w"].tolist() == [b"a", b"b"]
@@ -265,11 +266,37 @@ def test_arguments_that_cannot_be(tmp_path: Path, options: dict[str, Any], error
 
 
 @pytest.mark.parametrize(
-    ("text", "fault"), [("", "is empty"), ("a,a\n1,2\n", "two columns are named 'a'"), ("a\n", "no rows")]
+    ("text", "fault"),
+    [
+        ("", "is empty"),
+        ("a,a\n1,2\n", "two columns are named 'a'"),
+        ("a\n", "no rows"),
+        ("\n\na,b\n1,2\n", "line 1 is empty, but should name the columns"),
+    ],
 )
 def test_heads_that_cannot_be(tmp_path: Path, text: str, fault: str) -> None:
     with pytest.raises(InputError, match=fault):
         read_table(tmp_path, text)
+
+
+def test_names_of_columns_that_are_not_utf_8_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "rows.csv"
+    path.write_bytes("größe,n\n1,2\n".encode("latin1"))
+    with pytest.raises(InputError, match=r"line 1: the names of the columns are not valid UTF-8: b'gr\\xf6\\xdfe,n'"):
+        csv_input_fn(path, 1, shuffle=False)
+
+
+@pytest.mark.parametrize("suffix", ["", ".gz"])
+def test_a_byte_order_mark_before_a_quote_is_no_part_of_the_first_row(tmp_path: Path, suffix: str) -> None:
+    content = '\ufeff"x, y",1\n"z",2\n'.encode()
+    path = tmp_path / f"rows.csv{suffix}"
+    path.write_bytes(gzip.compress(content) if suffix else content)
+    source = csv_input_fn(path, 1, shuffle=False, header=False, column_names=["w", "n"])
+    iterator = source()
+    assert next(iterator)["w"].tolist() == [b"x, y"]
+    resumed = source()
+    resumed.set_state(iterator.get_state())
+    assert [batch["w"].tolist() for batch in resumed] == [[b"z"]]
 
 
 @settings(max_examples=50)

@@ -20,7 +20,7 @@ from estimator_inputs.table.blocks import Tables, block_of
 from estimator_inputs.table.schema import TableSchema, chosen_columns, types_of_files
 from estimator_inputs.table.types import ColumnType, check_names
 from estimator_inputs.text.chunks import Chunk, Quoting, read_chunks
-from estimator_inputs.text.csv_header import infer_types, read_header
+from estimator_inputs.text.csv_header import begin_of, infer_types, read_header
 from estimator_inputs.text.csv_table import CsvFormat, read_table, read_what_can_be
 from estimator_inputs.text.quotes import record_ends
 
@@ -156,9 +156,7 @@ class CsvKind:
     def pieces(self, path: Path, place: Place) -> Iterator[Piece]:
         """Yields blocks of whole records. A place is (byte offset, line, row)."""
         names, start = self._names(path)
-        missing = [name for name in self.schema.types if name not in names]
-        if missing:
-            raise InputError(f"{path}, line 1: column {missing[0]!r} is missing. Its columns are: {', '.join(names)}.")
+        self.schema.check_names(f"{path}, line 1", names)
         offset, line, row = place or (*start, 0)
         with opened(path, self._plan.compression, offset) as stream:
             for chunk in read_chunks(
@@ -213,7 +211,8 @@ class CsvKind:
         """Returns the names of the columns of a file, and the place (byte offset, line) where its records begin."""
         if not self._header:
             assert self._column_names is not None
-            return self._column_names, (0, 1)
+            with opened(path, self._plan.compression) as stream:
+                return self._column_names, (begin_of(stream), 1)
         with opened(path, self._plan.compression) as stream:
             names, place = read_header(stream, self._form, path)
         if self._column_names is None:

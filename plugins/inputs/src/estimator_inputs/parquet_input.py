@@ -16,7 +16,7 @@ from estimator_inputs.reading.ragged import Columns
 from estimator_inputs.reading.vocabulary import Vocabularies
 from estimator_inputs.table.blocks import block_of
 from estimator_inputs.table.schema import TableSchema, chosen_columns
-from estimator_inputs.table.types import alike, inferred, item_type
+from estimator_inputs.table.types import alike, counts_units, inferred, item_type
 
 #: The largest number of rows of a row group that are decoded at once.
 _BLOCK_ROWS = 8192
@@ -85,7 +85,12 @@ def parquet_input_fn(
     schema = chosen_columns(
         found, select_columns, column_types, column_defaults, label_name, vocabularies, where=files[0]
     )
-    kept = {name: arrow[name] for name, kind in schema.types.items() if kind.listed or name not in (column_types or ())}
+    named = column_types or ()
+    kept = {
+        name: arrow[name]
+        for name, kind in schema.types.items()
+        if kind.listed or name not in named or counts_units(arrow[name], kind)
+    }
     return FileInput(files, ParquetKind(schema, files[0], kept), plan)
 
 
@@ -113,11 +118,7 @@ class ParquetKind:
         names = list(self._schema.types)
         group, skipped, row = place or (0, 0, 0)
         with _opened(path) as file:
-            for name in names:
-                if name not in file.schema_arrow.names:
-                    raise InputError(
-                        f"{path}: column {name!r} is missing. Its columns are: {', '.join(file.schema_arrow.names)}."
-                    )
+            self._schema.check_names(str(path), file.schema_arrow.names)
             while group < file.num_row_groups:
                 for number, batch in enumerate(_batches(file, path, group, names)):
                     if number >= skipped:
@@ -133,8 +134,10 @@ class ParquetKind:
         _check_readable(piece.path, batch.schema, self._schema.types)
         for name, arrow in self._arrow.items():
             other = batch.schema.field(name).type
-            if not alike(arrow, other):
-                named = "" if self._schema.types[name].listed else ", or name a type in column_types"
+            kind = self._schema.types[name]
+            units = counts_units(arrow, kind)
+            if not alike(arrow, other) or (units and other not in (arrow, pa.null())):
+                named = "" if kind.listed or units else ", or name a type in column_types"
                 raise InputError(
                     f"{piece.path}: column {name!r} is of type {other}, but of type {arrow} in {self._first}. "
                     f"Write the files with one type{named}."

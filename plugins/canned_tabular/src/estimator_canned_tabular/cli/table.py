@@ -62,7 +62,8 @@ def profiles_of(path: Path, label: str, on_error: Any, form: CsvForm = _USUAL) -
         return profiles
     types = dict.fromkeys(flat, "string")
     opened = opener_of(path, form)
-    source = opened(path, _BATCH, shuffle=False, select_columns=flat, column_types=types, on_error=on_error)
+    chosen = flat if nested else None  # None refuses a column that only a later file has
+    source = opened(path, _BATCH, shuffle=False, select_columns=chosen, column_types=types, on_error=on_error)
     binary = binary_columns(path)
     for batch in source():
         for name, values in batch.items():

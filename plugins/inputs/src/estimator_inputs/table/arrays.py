@@ -3,12 +3,23 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from decimal import Decimal
 from typing import Any, cast
 
 import numpy as np
 
 from estimator_inputs.reading.ragged import Column, Ragged
 from estimator_inputs.table.types import STRING, ColumnType, arrow_type, is_word
+
+_WHOLE = (r"\.0+(Z?|[+-]\d{4})$", r"\1")
+#: Replacements in the texts of times, by the unit of the file. Whole seconds have no fraction, as in a CSV file. Other
+#: fractions have six digits, as Python writes them, or nine if needed.
+_FRACTIONS = {
+    "s": (_WHOLE,),
+    "ms": (_WHOLE, (r"(\.\d{3})(Z?|[+-]\d{4})$", r"\1000\2")),
+    "us": (_WHOLE,),
+    "ns": (_WHOLE, (r"(\.\d{6})000(Z?|[+-]\d{4})$", r"\1\2")),
+}
 
 
 def to_column(array: Any, kind: ColumnType) -> tuple[Column, np.ndarray | None]:
@@ -35,14 +46,27 @@ def to_column(array: Any, kind: ColumnType) -> tuple[Column, np.ndarray | None]:
     if kind.listed and (pa.types.is_list(array.type) or pa.types.is_large_list(array.type)):
         return _listed(array, kind)
     if array.type != wanted and not _is_text(array.type, kind):
+        if pa.types.is_duration(array.type) and kind.dtype == STRING:
+            array = _in_seconds(array)
         if pa.types.is_decimal(array.type) and kind.dtype == np.float32:
             array = array.cast(pa.float64())  # Arrow's cast to float32 is another number than the nearest
         exact = kind.dtype == STRING or kind.dtype.kind != "f"  # large whole numbers are rounded, as those of text are
         timed = pa.types.is_time(array.type) or pa.types.is_timestamp(array.type)
+        replaced = _FRACTIONS[array.type.unit] if timed and kind.dtype == STRING else ()
         array = array.cast(wanted, safe=exact)
-        if timed and kind.dtype == STRING:  # the unit of the file adds zeros, which a CSV file of the times lacks
-            array = cast("Any", pc).replace_substring_regex(array, r"\.0+(Z?|[+-]\d{4})$", r"\1")
+        for pattern, text in replaced:
+            array = cast("Any", pc).replace_substring_regex(array, pattern, text)
     return _listed(array, kind) if kind.listed else _flat(array, kind)
+
+
+def _in_seconds(array: Any) -> Any:
+    """Returns durations as texts of seconds, because a count would depend on the unit of the file."""
+    import pyarrow as pa
+
+    places = {"s": 0, "ms": 3, "us": 6, "ns": 9}[array.type.unit]
+    counts = array.cast(pa.int64()).to_pylist()
+    # normalize removes the zeros that a finer unit adds
+    return pa.array([None if n is None else f"{Decimal(n).scaleb(-places).normalize():f}" for n in counts], pa.string())
 
 
 def plain_array(array: Any) -> Any:

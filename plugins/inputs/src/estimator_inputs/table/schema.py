@@ -26,15 +26,44 @@ class TableSchema:
     Attributes:
         types: the types by name, including the label.
         label_name: the column that is the label, or None.
+        first: the file whose columns are read, if all of them are. None: the columns are selected.
     """
 
     types: Mapping[str, ColumnType]
     label_name: str | None
+    first: Path | None = None
 
     @property
     def summary(self) -> str:
         """The names and types of the columns, for the fingerprint of a position."""
         return summary_of(self.types)
+
+    def check_names(self, where: str, names: Sequence[str]) -> None:
+        """Refuses a file with other columns.
+
+        Args:
+            where: the file, for the message.
+            names: the names of its columns.
+
+        Raises:
+            InputError: a column to read is missing or occurs twice, or a column would be left out although all columns
+                are read.
+        """
+        listed = ", ".join(names)
+        for name in self.types:
+            if name not in names:
+                raise InputError(
+                    f"{where}: column {name!r} is missing. Its columns are: {listed}. Add the column, or select the "
+                    "columns that all files have (select_columns)."
+                )
+            if names.count(name) > 1:
+                raise InputError(f"{where}: two columns are named {name!r}. Rename one.")
+        more = [name for name in names if name not in self.types]
+        if self.first is not None and more:
+            raise InputError(
+                f"{where}: column {more[0]!r} is not in {self.first}, whose columns are: {', '.join(self.types)}. "
+                "Remove the column, or select the columns to read (select_columns)."
+            )
 
 
 def types_of_files(
@@ -99,7 +128,7 @@ def chosen_columns(
         if name in given:
             types[name] = _named(name, given[name], found[name])
     types = with_vocabularies(with_defaults(types, column_defaults), vocabularies)
-    return TableSchema(types=types, label_name=label_name)
+    return TableSchema(types=types, label_name=label_name, first=where if select_columns is None else None)
 
 
 def _named(name: str, given: Any, found: ColumnType) -> ColumnType:

@@ -216,6 +216,19 @@ def alike(first: Any, other: Any) -> bool:
     return _meaning(first) == _meaning(other)
 
 
+def counts_units(arrow: Any, kind: ColumnType) -> bool:
+    """Returns whether a column reads times or durations as integers, which count units of the file.
+
+    Example:
+        >>> import pyarrow as pa
+        >>> counts_units(pa.timestamp("ms"), column_type("at", "int64")), counts_units(pa.int32(), inferred(pa.int32()))
+        (True, False)
+    """
+    import pyarrow as pa
+
+    return kind.dtype != STRING and pa.types.is_temporal(item_type(arrow))
+
+
 def _meaning(arrow: Any) -> str:
     import pyarrow as pa
 
@@ -223,7 +236,9 @@ def _meaning(arrow: Any) -> str:
     if types.is_integer(arrow) or types.is_floating(arrow) or types.is_decimal(arrow):
         return "number"
     text = str(arrow)
-    return "word" if types.is_null(arrow) or any(word in text for word in ("string", "binary")) else text.split("[")[0]
+    if types.is_null(arrow) or any(word in text for word in ("string", "binary")):
+        return "word"
+    return "time" if types.is_time(arrow) else text.split("[")[0]
 
 
 def _padded(item: ColumnType) -> ColumnType:
