@@ -36,6 +36,19 @@ def experiment_fn(run_config, hparams):
         eval_steps=None,
     )
 """
+SERVED = (
+    PROGRAM.replace(
+        "    error = ",
+        "    if mode == ec.ModeKeys.PREDICT:\n"
+        "        return ec.EstimatorSpec(mode, predictions={'y': y})\n    error = ",
+    )
+    + """
+
+def serving_input_receiver_fn():
+    import jax
+    return ec.export.build_raw_serving_input_receiver_fn({"x": jax.ShapeDtypeStruct((None,), np.float32)})()
+"""
+)
 RUN = ["run", "line.py", "--hparams", "rate=0.0", "--set", "run_config.save_checkpoints_steps=2", "--predictions", "0"]
 
 
@@ -107,6 +120,31 @@ def test_without_slices_and_refusals(trained: Path, capsys: pytest.CaptureFixtur
     assert not Path("nowhere").exists()
 
 
+@pytest.mark.plugins
+def test_the_directory_is_that_of_run_if_none_is_given(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "line.py").write_text(SERVED)
+    for command in ("evaluate", "export"):
+        assert main([command, "line.py"]) == 2
+        assert "There is no directory runs/line. Train with `estimator run`, or name" in capsys.readouterr().err
+        assert main([command]) == 2
+        assert "Give the file of the program, or the directory of its run as" in capsys.readouterr().err
+    assert not Path("runs").exists()
+    assert main(RUN) == 0
+    assert main([*RUN, "--model-dir", "other", "--set", "run_config.tf_random_seed=7"]) == 0
+    capsys.readouterr()
+    assert main(["evaluate", "line.py", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)[0]["global_step"] == 4
+    assert Path("runs/line/eval_one_pass/metrics.jsonl").exists()
+    assert not Path("other/eval_one_pass").exists()
+    assert main(["evaluate", "line.py", "--set", "run_config.model_dir=other"]) == 0
+    assert Path("other/eval_one_pass/metrics.jsonl").exists()
+    assert main(["export", "line.py"]) == 0
+    assert len(list(Path("runs/line/export/command").iterdir())) == 1
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -135,25 +173,12 @@ def test_the_metrics_that_are_named(trained: Path, capsys: pytest.CaptureFixture
     assert names[2:-1] == ["error", "global_step"]
 
 
-RECEIVER = """
-
-def serving_input_receiver_fn():
-    import jax
-    return ec.export.build_raw_serving_input_receiver_fn({"x": jax.ShapeDtypeStruct((None,), np.float32)})()
-"""
-
-
 @pytest.mark.plugins
 def test_an_export_of_the_program_that_the_run_record_names(
     trained: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     program = tmp_path / "line.py"
-    served = PROGRAM.replace(
-        "    error = ",
-        "    if mode == ec.ModeKeys.PREDICT:\n"
-        "        return ec.EstimatorSpec(mode, predictions={'y': y})\n    error = ",
-    )
-    program.write_text(served + RECEIVER)
+    program.write_text(SERVED)
     capsys.readouterr()
     assert main(["export", "--model-dir", "here", "--checkpoint", "2", "--json"]) == 0
     written = json.loads(capsys.readouterr().out)
@@ -309,7 +334,7 @@ def test_an_export_that_cannot_be_written_is_refused_before_it_is_made(
 ) -> None:
     import os
 
-    Path("line.py").write_text(PROGRAM + RECEIVER)
+    Path("line.py").write_text(SERVED)
     Path("file").write_text("")
     code: Any = main(["export", "--model-dir", "here", "--output", "file/exports"])
     assert code == 2

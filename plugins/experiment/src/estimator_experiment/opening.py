@@ -37,10 +37,12 @@ class OpenedProgram:
     Attributes:
         program: the definitions of the file.
         experiment: the experiment for the model_dir, hyperparameters and settings of the command.
+        model_dir: the directory or URL of the run.
     """
 
     program: Program
     experiment: Experiment
+    model_dir: str
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,6 +72,13 @@ def add_program_arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def add_model_dir(parser: argparse.ArgumentParser) -> None:
+    """Adds `--model-dir`, in the form for commands that work on an existing run."""
+    parser.add_argument(
+        "--model-dir", type=not_empty, help="directory of the run (default: where `estimator run FILE` trains)"
+    )
+
+
 def not_empty(text: str) -> str:
     """Returns the value of an option that names a place: `add_argument(..., type=not_empty)`.
 
@@ -88,7 +97,7 @@ def not_empty(text: str) -> str:
 def open_program(
     file: str | None,
     *,
-    model_dir: str,
+    model_dir: str | None,
     hparams: str | None = None,
     settings: Sequence[str] = (),
     record: str | None = None,
@@ -99,7 +108,7 @@ def open_program(
     Args:
         file: the file in the form of `load_program`. None: the file of the run record. Its hyperparameters and settings
             then apply below the given ones.
-        model_dir: the directory to which the experiment writes.
+        model_dir: the directory to which the experiment writes. None: the one to which `estimator run` writes.
         hparams: a text with hyperparameters that override those of the file. None: those of the record, if it is used.
         settings: the texts of `--set`. For a Python file, they are RunConfig fields, each `run_config.FIELD=VALUE`.
         record: the directory whose run record is used; default: `model_dir`.
@@ -108,16 +117,23 @@ def open_program(
 
     Raises:
         ArgumentError: the file, function, hyperparameter or field does not exist, or no record names a program. Also if
-            `trained` is set and the model_dir does not exist.
+            neither a file nor a directory is given, or if `trained` is set and the model_dir does not exist.
     """
-    if trained:
+    if trained and model_dir is not None:
         _check_there(model_dir)
-    recorded = recorded_program(record or model_dir) if file is None else None
-    if file is None and recorded is not None:
+    if file is None:
+        directory = record or model_dir
+        if directory is None:
+            raise ArgumentError("Give the file of the program, or the directory of its run as --model-dir.")
+        recorded = recorded_program(directory)
         file, hparams = recorded.file, recorded.hparams if hparams is None else hparams
         settings = [*recorded.settings, *settings]
-    program = load_program(file or "", settings)
+    program = load_program(file, settings)
     config = program.run_config(model_dir)
+    if model_dir is None:
+        model_dir = str(config.model_dir)
+        if trained:
+            _check_there(model_dir, "Train with `estimator run`, or name the directory of the run with --model-dir.")
     experiment = program.experiment_fn(config, program.hparams(hparams or ""))
     if others := _other_hparams(record or model_dir, experiment.estimator.params):
         told = ", ".join(f"{name}={trained!r}, not {now!r}" for name, (trained, now) in others.items())
@@ -126,7 +142,7 @@ def open_program(
             record or model_dir,
             told,
         )
-    return OpenedProgram(program=program, experiment=experiment)
+    return OpenedProgram(program=program, experiment=experiment, model_dir=model_dir)
 
 
 def _read_record(model_dir: str) -> Any:
@@ -140,7 +156,7 @@ def _read_record(model_dir: str) -> Any:
     return json.loads(open_storage(model_dir, make=False).get(_RECORD) if is_url(model_dir) else path.read_text())
 
 
-def _check_there(model_dir: str) -> None:
+def _check_there(model_dir: str, advice: str = "Correct the path.") -> None:
     """Refuses a missing directory, bucket or container, because advice about its content would be wrong.
 
     Raises:
@@ -151,7 +167,7 @@ def _check_there(model_dir: str) -> None:
         with contextlib.closing(open_storage(model_dir, make=False)) as storage:
             next(iter(storage.list("journal")), None)  # opening a storage sends no request
     except StorageGoneError as error:
-        raise ArgumentError(f"{error} Correct the path.") from None
+        raise ArgumentError(f"{error} {advice}") from None
 
 
 def _other_hparams(record: str, params: Any) -> dict[str, tuple[Any, Any]]:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from estimator_core.errors import ArgumentError
-from estimator_experiment.opening import add_program_arguments, not_empty
+from estimator_experiment.opening import add_model_dir, add_program_arguments
 
 _COLUMNS = 6
 
@@ -22,7 +22,7 @@ _COLUMNS = 6
 def configure(parser: argparse.ArgumentParser) -> None:
     """Adds the arguments of `estimator evaluate`."""
     add_program_arguments(parser)
-    parser.add_argument("--model-dir", required=True, type=not_empty, help="directory of the run")
+    add_model_dir(parser)
     parser.add_argument(
         "--slices",
         nargs="+",
@@ -60,7 +60,7 @@ def run(args: argparse.Namespace) -> int:
     check_writable("Results go to", estimator.eval_dir(args.name), cure=cure)
     results: list[Mapping[str, Any]] = []
     known: set[str] = set()
-    for path in chosen_checkpoints(args.model_dir, args.checkpoint):
+    for path in chosen_checkpoints(opened.model_dir, args.checkpoint):
         found = estimator.evaluate(
             experiment.eval_input_fn,
             steps=experiment.eval_steps if args.steps is None else args.steps,

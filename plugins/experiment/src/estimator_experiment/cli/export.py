@@ -12,13 +12,13 @@ import json
 import os
 
 from estimator_core.errors import ArgumentError
-from estimator_experiment.opening import add_program_arguments, not_empty
+from estimator_experiment.opening import add_model_dir, add_program_arguments
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Adds the arguments of `estimator export`."""
     add_program_arguments(parser)
-    parser.add_argument("--model-dir", required=True, type=not_empty, help="directory of the run")
+    add_model_dir(parser)
     parser.add_argument("--checkpoint", default="newest", metavar="STEP", help='a step, or "newest" (default)')
     parser.add_argument("--format", default="stablehlo", metavar="NAME", help="export format (default: stablehlo)")
     parser.add_argument(
@@ -46,8 +46,8 @@ def run(args: argparse.Namespace) -> int:
         raise ArgumentError(
             f"{file} defines no {receiver_of(file)}, which names the features of a request. Define it there{example}."
         )
-    (checkpoint,) = chosen_checkpoints(args.model_dir, [args.checkpoint])
-    base = args.output or os.path.join(args.model_dir, "export", "command")  # at a URL, too
+    (checkpoint,) = chosen_checkpoints(opened.model_dir, [args.checkpoint])
+    base = args.output or os.path.join(opened.model_dir, "export", "command")  # at a URL, too
     check_writable("The export goes to", base, cure="Give another directory: --output DIR.")
     path = opened.experiment.estimator.export_saved_model(
         base,

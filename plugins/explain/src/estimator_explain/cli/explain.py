@@ -19,7 +19,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "file", metavar="FILE[:FUNCTION]", nargs="?", help="as for `estimator run` (default: that of the run record)"
     )
-    parser.add_argument("--model-dir", required=True, help="directory of the checkpoints")
+    parser.add_argument("--model-dir", help="directory of the run (default: where `estimator run FILE` trains)")
     parser.add_argument("--hparams", metavar="a=1,b=[2,3]", help="hyperparameters that replace the file's")
     parser.add_argument(
         "--features",
@@ -58,11 +58,11 @@ def run(args: argparse.Namespace) -> int:
     from estimator_explain import Explanations, integrated_gradients, permutation_importance, write_explanations
     from estimator_explain.table import table_of
 
-    experiment = open_program(args.file, model_dir=args.model_dir, hparams=args.hparams, trained=True).experiment
-    estimator, input_fn = experiment.estimator, experiment.eval_input_fn
+    opened = open_program(args.file, model_dir=args.model_dir, hparams=args.hparams, trained=True)
+    estimator, input_fn = opened.experiment.estimator, opened.experiment.eval_input_fn
     path = estimator.latest_checkpoint()
     if path is None:
-        raise ArgumentError(f"There is no checkpoint in {args.model_dir}. Train first, or give another --model-dir.")
+        raise ArgumentError(f"There is no checkpoint in {opened.model_dir}. Train first, or give another --model-dir.")
     # Attributions come first, because they are quick, and a wrong --output ends the command before the long part.
     strengths: dict[str, float] = {}
     residual = 0.0
@@ -82,9 +82,9 @@ def run(args: argparse.Namespace) -> int:
     found = Explanations(step=checkpoint_step(path), importances=importances, strengths=strengths, residual=residual)
     print(json_text(asdict(found)) if args.json else table_of(found))  # first, because the result took long
     try:
-        written = write_explanations(args.model_dir, found)
+        written = write_explanations(opened.model_dir, found)
     except OSError as error:
-        raise ArgumentError(f"{error.filename or args.model_dir} cannot be written: {error.strerror}.") from error
+        raise ArgumentError(f"{error.filename or opened.model_dir} cannot be written: {error.strerror}.") from error
     if not args.json:
         print(f"written to {Path(written)}")
     return 0
