@@ -11,9 +11,9 @@ from estimator_core._continuous_eval import evaluate_continuously, new_checkpoin
 from estimator_core._estimator_internals import check_slices, rehearsal, rehearse, train_within, training_batches
 from estimator_core._evaluations import Evaluations
 from estimator_core._loop.checkpointing import has_policy
+from estimator_core._loop.hook_calls import has_state
 from estimator_core.errors import ArgumentError, ArgumentTypeError, InputError
 from estimator_core.estimator import Estimator
-from estimator_core.hooks import Hook
 from estimator_core.specs import EvalSpec, TrainSpec
 
 __all__ = [
@@ -137,7 +137,7 @@ def check_specs(estimator: object, train_spec: object, eval_spec: object) -> lis
             "train_and_evaluate evaluates at checkpoints. Please set one of the RunConfig.save_checkpoints_steps or "
             "RunConfig.save_checkpoints_secs."
         )
-    remembering = {id(hook) for hook in train_spec.hooks if getattr(type(hook), "state", Hook.state) is not Hook.state}
+    remembering = {id(hook) for hook in train_spec.hooks if has_state(hook)}
     for hook in (hook for spec in specs for hook in spec.hooks if id(hook) in remembering):
         raise ArgumentError(
             f"A {type(hook).__name__} is in the hooks of both TrainSpec and EvalSpec, but its state belongs to one "

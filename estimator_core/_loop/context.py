@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import threading
 from collections.abc import Generator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -17,6 +17,7 @@ from estimator_core._loop.time_spent import TimeSpent
 from estimator_core._plugins import Plugins
 from estimator_core._summaries import NO_SUMMARIES, EventFile, NoSummaries
 from estimator_core.config import RunConfig
+from estimator_core.hooks import Hook
 from estimator_core.modes import ModeKeys
 
 
@@ -67,6 +68,7 @@ class RunContext:
         account: the account of the time of the outermost call.
         decisions: the decisions that depend on signals, clocks and other processes.
         results: the results of evaluations. The outermost call closes them.
+        busy: the hooks with state that this call and the calls around it use, by id.
         replaces: whether an evaluation replaces a recorded one of the same step.
         checkpoint: the path of the evaluated state, which may not be saved yet. None: it is looked up.
         outer: the call around this one.
@@ -84,6 +86,7 @@ class RunContext:
     account: TimeSpent
     decisions: Decisions
     results: ResultLog
+    busy: dict[int, Hook] = field(default_factory=dict[int, Hook])
     replaces: bool = False
     checkpoint: str | None = None
     outer: RunContext | None = None

@@ -83,8 +83,9 @@ class EvaluateCall:
             file = self.context.results.event_file(self.context.directory) if writes else NO_SUMMARIES
             context = replace(self.context, summaries=file)
             run = _run_of(context, self.steps)
-            calls = HookCalls(in_order([*context.plugins.run_hooks(run), *self.hooks]), run)
-            metrics = self._run_to_end(context, run, calls, cleanup)
+            calls = HookCalls(in_order([*context.plugins.run_hooks(run), *self.hooks]), run, context.busy)
+            with contextlib.ExitStack() as inputs:
+                metrics = self._run_to_end(context, run, calls, inputs, cleanup)
             report(context, metrics)
             if replaced := sorted(metrics.keys() & run.results):
                 raise HookError(
@@ -98,17 +99,22 @@ class EvaluateCall:
         return metrics
 
     def _run_to_end(
-        self, context: RunContext, run: LoopRun, calls: HookCalls, cleanup: contextlib.ExitStack
+        self,
+        context: RunContext,
+        run: LoopRun,
+        calls: HookCalls,
+        inputs: contextlib.ExitStack,
+        cleanup: contextlib.ExitStack,
     ) -> dict[str, Any]:
-        """Begins, loops and ends. `end` always runs."""
+        """Begins, loops and ends. `end` always runs. `inputs` closes the input, and `cleanup` tells plugins."""
         source = run.open(self.input_fn, input_context(context.devices))
         fed = feed(source, context.devices.placement, context.config.prefetch, context.devices.processes)
-        cleanup.callback(fed.close)
+        inputs.callback(fed.close)
         if isinstance(fed, SharedFeed):
             context.decisions.follow(fed)
         trials = partial(self.programs.group_trials, context.devices, context.mode, run.fetches)
         batches = batches_of(context, fed, run, trials)
-        cleanup.callback(batches.close)
+        inputs.callback(batches.close)
         agreement = hooks_of(context.devices)
         schedule = HookSchedule(
             calls, run, batches=batches, account=run.time_spent, agreement=agreement, alone_at_wake=True

@@ -108,14 +108,17 @@ class HookCalls:
         hooks: the hooks in call order. A hook that occurs twice is called once, at its first place.
         run: the run that hooks see. Its `followed` has the names that `run.follow` recorded. Its `hook_seconds`
             receives the times of the hooks.
+        busy: the hooks with state in this call and in those around it, by id. `begin` adds those of this call, and
+            `end` removes them.
 
     Attributes:
         hooks: the hooks in call order. `add` and `arrange` change it until the first batch is known.
     """
 
-    def __init__(self, hooks: Sequence[Hook], run: Any) -> None:
+    def __init__(self, hooks: Sequence[Hook], run: Any, busy: dict[int, Hook] | None = None) -> None:
         self.hooks = each_once(hooks)
         self._run = run
+        self._busy = {} if busy is None else busy
         self._seconds: dict[str, float] = run.hook_seconds
         self._begun: dict[int, Hook] = {}
         self._followed: dict[int, dict[str, None]] = {}
@@ -129,10 +132,21 @@ class HookCalls:
         self.hooks = each_once(hooks)
 
     def begin(self) -> None:
-        """Calls `begin` of the hooks that have not begun yet."""
+        """Calls `begin` of the hooks that have not begun yet.
+
+        Raises:
+            HookError: the call around this one uses a hook with state too.
+        """
         for hook in self.hooks:
             if id(hook) not in self._begun:
                 refuse_shadowed(hook, describe)
+                if id(hook) in self._busy:
+                    raise HookError(
+                        f"{describe(hook)}: the call around this one has it too, but its state belongs to one call. "
+                        "Give each call its own hook."
+                    )
+                if has_state(hook):
+                    self._busy[id(hook)] = hook
                 self._begun[id(hook)] = hook
                 self._noting(hook, "begin")
 
@@ -190,6 +204,8 @@ class HookCalls:
                 call()
             except BaseException as failure:
                 failures.append(failure)
+        for hook in begun:
+            self._busy.pop(id(hook), None)
         for failure in failures[0 if error is not None else 1 :]:
             _log.error("A hook failed at the end of the run: %s", failure, exc_info=failure)
         if failures and error is None:
@@ -269,6 +285,11 @@ def _package(module: str) -> str:
         return f"{distribution} {metadata.version(distribution)}"
     except metadata.PackageNotFoundError:
         return distribution
+
+
+def has_state(hook: Hook) -> bool:
+    """Returns whether a hook defines `state`, so that it serves one call at a time."""
+    return getattr(type(hook), "state", Hook.state) is not Hook.state
 
 
 def each_once(hooks: Iterable[Hook]) -> list[Hook]:

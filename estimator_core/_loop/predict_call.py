@@ -75,7 +75,7 @@ class PredictCall:
         source = run.open(self.input_fn, input_context(devices))
         fed = feed(source, devices.placement, config.prefetch, devices.processes)
         batches = batches_of(context, fed, run, lambda: self.programs.group_trials(devices, ModeKeys.PREDICT))
-        calls = HookCalls(in_order([*context.plugins.run_hooks(run), *self.hooks]), run)
+        calls = HookCalls(in_order([*context.plugins.run_hooks(run), *self.hooks]), run, context.busy)
         agreement = hooks_of(devices)
         schedule = HookSchedule(
             calls, run, batches=batches, account=run.time_spent, agreement=agreement, alone_at_wake=True

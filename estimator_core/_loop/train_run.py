@@ -117,7 +117,8 @@ class TrainRun:
             given=in_order([*plugins.run_hooks(run), *no_policies]),
             last=() if checkpointer is None else checkpointer.last,
         )
-        self._calls = HookCalls(self._order.with_spec(), run)
+        self._calls = HookCalls(self._order.with_spec(), run, context.busy)
+        self._inputs = contextlib.ExitStack()  # an input that cannot be closed is a failure of the call
         self._recorded = False  # whether run.json describes this call
         preemption.waiting_for = lambda: in_words(run.time_spent.entry)
 
@@ -133,7 +134,7 @@ class TrainRun:
         context.plugins.run_start(run)
         self._cleanup.enter_context(run.time_spent.compilations())
         try:
-            with contextlib.closing(context.results), call.entered(context):
+            with contextlib.closing(context.results), call.entered(context), self._inputs:
                 try:
                     reason = self._train()
                     run.interrupted = reason == INTERRUPTED
@@ -231,7 +232,7 @@ class TrainRun:
         source = run.open(call.input_fn, input_context(devices), start.position)
         calls.begin()
         fed = feed(source, devices.placement, config.prefetch, devices.processes)
-        self._cleanup.callback(fed.close)
+        self._inputs.callback(fed.close)
         # The decisions of several processes are sent with their batches.
         alone = not devices.placement.spans_processes
         batches = Batches(fed, devices.placement.stack, run.time_spent, alone=alone)

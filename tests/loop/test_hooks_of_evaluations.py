@@ -152,6 +152,39 @@ def test_a_hook_with_state_is_not_shared_with_evaluations(make_estimator: Any, m
     estimator.evaluate(batches(2), hooks=[hook])  # the training has ended
 
 
+@pytest.mark.parametrize("verb", ["evaluate", "predict"])
+@pytest.mark.parametrize("where", ["exporter", "hook"])
+def test_a_hook_with_state_is_not_shared_with_a_call_inside_a_training(
+    make_estimator: Any, where: str, verb: str
+) -> None:
+    hook = Remembers()
+
+    def call(estimator: Any) -> None:
+        list(getattr(estimator, verb)(batches(3), hooks=[hook]))
+
+    class Inside(Counts):
+        def after_step(self, run: Any, step: int, out: Any) -> None:
+            call(run.estimator)
+
+    class Evaluates:
+        name = "evaluates"
+
+        def export(self, estimator: Any, *arguments: Any) -> None:
+            call(estimator)
+
+    estimator = make_estimator(model(), save_checkpoints_steps=2)
+    train_spec = ec.TrainSpec(batches(9), max_steps=2, hooks=[hook, *([Inside()] if where == "hook" else [])])
+    eval_spec = ec.EvalSpec(batches(3), exporters=[Evaluates()] if where == "exporter" else [])
+    with pytest.raises(ec.errors.HookError, match="Remembers from .*: the call around this one has it too") as told:
+        ec.train_and_evaluate(estimator, train_spec, eval_spec)
+    assert "Give each call its own hook." in str(told.value)
+    trained = {"exporter": 2, "hook": 1}[where]
+    assert hook.seen == trained
+    estimator.train(batches(1), steps=1)
+    call(estimator)  # the training has ended
+    assert hook.seen == trained + 3
+
+
 class Foreign:
     """Has the methods of a hook that all code calls, but no `state`."""
 

@@ -200,6 +200,9 @@ def test_plugins_see_the_end_of_a_call_whose_input_cannot_be_closed(
     with pytest.raises(KeyboardInterrupt):
         calls[call]()
     assert len(ends) == 2
-    if "predict" in call:
-        assert ends[1][0]
-        assert isinstance(ends[1][1], KeyboardInterrupt)
+    assert ends[1][0]
+    assert isinstance(ends[1][1], KeyboardInterrupt)
+    if call == "train":
+        ended = json.loads((tmp_path / "m" / "run.json").read_text())["ended"]
+        assert ended == {"step": 6, "reason": "KeyboardInterrupt: ", "failed": True}
+    assert not Path(estimator.eval_dir()).exists()
