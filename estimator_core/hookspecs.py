@@ -221,7 +221,7 @@ def estimator_run_start(run: Run, options: Mapping[str, Any]) -> None:
 
 @hookspec
 def estimator_run_end(run: Run, error: BaseException | None, options: Mapping[str, Any]) -> None:
-    """Observes the end of a call. Called after `end` of the hooks, even after an error.
+    """Observes the end of a call. Called after `end` of the hooks and after the input is closed, even after an error.
 
     Args:
         run: the call that ended.

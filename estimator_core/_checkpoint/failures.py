@@ -7,6 +7,7 @@ from __future__ import annotations
 import errno
 import os
 import shutil
+import tempfile
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -60,27 +61,43 @@ def explained(root: Path, need: int) -> Generator[None]:
         raise _failed(root, need, cause) from error
 
 
-#: The free bytes below which a file system counts as full.
-_FULL = 1 << 20
-
-
 @contextmanager
 def placed(directory: Path) -> Generator[None]:
-    """Adds the place and the remedy to an error without a file name, if the file system of the directory is full or
-    read-only. Otherwise the error is one of another place, such as a file of the user's input, and passes unchanged.
+    """Adds the remedy to an error of a file in the directory, if its file system takes no more bytes or files.
+
+    Adds also the place to such an error without a file name, if the directory now refuses a file in the same way.
+    Otherwise it is an error of another place, such as a file of the user's input, and passes unchanged.
 
     Raises:
-        OSError: the same error, with the directory.
+        OSError: the same error, with the place.
     """
     try:
         yield
     except OSError as error:
-        full = error.errno == errno.ENOSPC and shutil.disk_usage(directory).free < _FULL
-        if error.filename is None and (full or (error.errno == errno.EROFS and not os.access(directory, os.W_OK))):
-            cure = _CURES[error.errno]
-            error.strerror = f"{error.strerror}{_free(directory)}. Checkpoints are untouched. {cure}"
-            error.filename = str(directory)
+        if error.errno not in _REFUSALS:
+            raise
+        named = error.filename is not None
+        own = Path(str(error.filename)).is_relative_to(directory) if named else _refusal(directory) == error.errno
+        if own:
+            error.strerror = f"{error.strerror}{_free(directory)}. Checkpoints are untouched. {_CURES[error.errno]}"
+            error.filename = error.filename if named else str(directory)
         raise
+
+
+#: The errors of a file system that takes no more bytes or files, and the number of bytes that show it.
+_REFUSALS, _TRIED = (errno.ENOSPC, errno.EDQUOT, errno.EROFS), 1 << 20
+
+
+def _refusal(directory: Path) -> int | None:
+    """Returns the number of the error with which a file of 1 MiB cannot be written to a directory."""
+    try:
+        with tempfile.TemporaryFile(dir=directory) as tried:
+            tried.write(bytes(_TRIED))
+            tried.flush()
+            os.fsync(tried.fileno())  # network file systems report a full quota only here
+    except OSError as error:
+        return error.errno
+    return None
 
 
 def errno_of(error: BaseException) -> int | None:
@@ -106,9 +123,11 @@ def brief(error: BaseException) -> str:
 def _free(root: Path) -> str:
     place = next((p for p in (root, *root.parents) if p.exists()), root)
     try:
-        return f", {shutil.disk_usage(place).free / 1e6:,.1f} MB are free"
-    except OSError:
+        free, found = shutil.disk_usage(place).free, os.statvfs(place)
+    except (OSError, AttributeError):  # Windows has no statvfs
         return ""
+    inodes = ", but no inodes for further files" if found.f_files and not found.f_favail else ""
+    return f", {free / 1e6:,.1f} MB are free{inodes}"
 
 
 def _failed(root: Path, need: int, error: Exception) -> CheckpointError:

@@ -114,9 +114,33 @@ def test_an_error_that_an_input_raised_is_not_laid_to_the_model_dir(tmp_path: Pa
         estimator.train(gone, steps=1)
 
 
-def test_a_file_system_that_is_full_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(shutil, "disk_usage", lambda path: shutil._ntuple_diskusage(10**9, 10**9 - 1000, 1000))  # type: ignore[attr-defined]
-    with pytest.raises(OSError, match=rf"No space.*0\.0 MB are free.*Free some space.*{tmp_path}") as raised:  # noqa: SIM117
-        with placed(tmp_path):
-            raise OSError(errno.ENOSPC, "No space left on device")
-    assert raised.value.errno == errno.ENOSPC
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT])
+def test_a_file_system_that_takes_no_more_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int
+) -> None:
+    def refuse(*arguments: Any) -> None:
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr(os, "fsync", refuse)
+    words = rf"{os.strerror(number)}, .* MB are free\. .*Free some space.*: '{tmp_path}'"
+    with pytest.raises(OSError, match=words) as raised, placed(tmp_path):
+        refuse()
+    assert raised.value.errno == number
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_file_of_the_model_dir_that_cannot_be_written_is_named_with_the_remedy(tmp_path: Path) -> None:
+    file, other = str(tmp_path / "run" / "events"), str(tmp_path / "run2" / "events")
+    words = {file: r"Disk quota exceeded, .*The quota is used up.*", other: r"^\[Errno \d+\] Disk quota exceeded"}
+    for path, told in words.items():
+        with pytest.raises(OSError, match=rf"{told}: '{path}'$"), placed(tmp_path / "run"):
+            raise OSError(errno.EDQUOT, "Disk quota exceeded", path)
+
+
+def test_exhausted_inodes_are_told(disk: Path) -> None:
+    train(disk / "run", 10)
+    subprocess.run(["mount", "-o", "remount,nr_inodes=64", str(disk)], check=True)
+    for number in range(os.statvfs(disk).f_favail):
+        (disk / str(number)).touch()
+    with pytest.raises(OSError, match=rf"MB are free, but no inodes for further files\..*{disk}/run/"):
+        train(disk / "run", STEPS)

@@ -175,7 +175,7 @@ def test_a_hook_with_state_is_not_shared_with_a_call_inside_a_training(
     estimator = make_estimator(model(), save_checkpoints_steps=2)
     train_spec = ec.TrainSpec(batches(9), max_steps=2, hooks=[hook, *([Inside()] if where == "hook" else [])])
     eval_spec = ec.EvalSpec(batches(3), exporters=[Evaluates()] if where == "exporter" else [])
-    with pytest.raises(ec.errors.HookError, match="Remembers from .*: the call around this one has it too") as told:
+    with pytest.raises(ec.errors.HookError, match=r"Remembers from .*: the call around this one has it too") as told:
         ec.train_and_evaluate(estimator, train_spec, eval_spec)
     assert "Give each call its own hook." in str(told.value)
     trained = {"exporter": 2, "hook": 1}[where]

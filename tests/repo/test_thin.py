@@ -24,13 +24,13 @@ CORE = ROOT / "estimator_core"
 BUDGETS = {
     "_backends": 583,  # meshes that follow the hardware, names of axes, results of a predictor, memory of compilers
     "_builtin_hooks": 523,  # a file for each hook, summaries of evaluations, places in which a hook can do nothing
-    "_checkpoint": 2614,  # the catalog, audits, incremental saves, others' checkpoints, URLs, retention, deletions
+    "_checkpoint": 2628,  # the catalog, audits, incremental saves, others' checkpoints, URLs, deletions, full quotas
     "_cli": 676,  # options of all commands anywhere, who takes them, errors of one line, URLs, whose pipe is broken
     "_cluster": 462,  # every environment read and refused by name
     "_export": 541,  # words of host transforms, formats that take one export, URLs, complex outputs, wrong shapes told
     "_inputs": 1670,  # global batches, the contract with the data, byte order, masks, exact columns, wide numbers
     "_journal": 773,  # a store that never answers, the ends of killed calls, their evaluations, many calls in one place
-    "_loop": 4495,  # evaluations at saves, killed and damaged ends, hooks of the chief, rehearsals, unobserved steps
+    "_loop": 4516,  # evaluations at saves, killed ends, hooks of the chief and of two calls, rehearsals
     "_metrics": 458,  # totals that are summed and merged side by side, and traced once; which way a metric is good
     "_model": 1248,  # programs that Estimators, variables and tables share, slots without one, two adapters of a module
     "_packs": 608,
