@@ -2,6 +2,7 @@
 
 import datetime
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -11,8 +12,9 @@ import estimator_core as ec
 from estimator_canned_tabular.cli.profile import ColumnProfile
 from estimator_canned_tabular.cli.schema import Schema
 from estimator_canned_tabular.cli.unknown_words import UnknownWords
+from estimator_canned_tabular.host.transform import FeatureIds
 from estimator_core._cli.main import main
-from estimator_core.errors import ArgumentError, InputError
+from estimator_core.errors import ArgumentError, ExportError, InputError
 
 DAYS = ["1970-01-01", "1971-06-30"]
 #: The second day of the list, in several notations.
@@ -102,6 +104,27 @@ def test_times_are_kept_apart():
 def test_lists_that_hold_no_dates(days, options, message):
     with pytest.raises(ArgumentError, match=message):
         tab.categorical_column_with_vocabulary_list("day", days, dates=True, **options)
+
+
+@pytest.mark.parametrize(
+    ("made", "told"),
+    [
+        (column(), "The dates of 'day' are converted to one form first.* train with dates=False"),
+        (column(max_values=3, missing_bucket=True), "The dates of 'day' are converted"),
+        (tab.categorical_column_with_hash_bucket("day", 9, dates=True), "The dates of 'day' are converted"),
+        (tab.crossed_column([column(), "other"], 9), "The dates of 'day' are converted"),
+        (
+            replace(tab.categorical_column_with_vocabulary_list("day", ["true", "false"]), truths=True),
+            "The truth values of 'day' are converted to one form first.* train with truths=False",
+        ),
+    ],
+)
+def test_a_format_without_an_operation_for_spellings_refuses_them(made, told):
+    """Without the refusal, another spelling would silently be an unknown word for the readers of a SavedModel."""
+    transform = FeatureIds({"day": made}, drop=["day"])
+    receiver = {name: ec.export.Feature((None,), "string") for name in ("day", "other")}
+    with pytest.raises(ExportError, match=told):
+        ec.export.host_programs([transform], receiver)
 
 
 def inferred(*days):

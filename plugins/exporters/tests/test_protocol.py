@@ -117,6 +117,8 @@ X = {"name": "x", "datatype": "FP32", "shape": [1, 2], "data": [1, 2]}
         ({"inputs": [{**X, "data": [1, "a"]}]}, "'a' is not of type FP32"),
         ({"inputs": [{**X, "data": [1, None]}]}, "'None' is not of type FP32"),
         ({"inputs": [{**X, "data": [[1], 2]}]}, "nested evenly"),
+        ({"inputs": [{**X, "shape": [4], "data": [[1], [2, 3], [], [4]]}]}, "nested evenly"),
+        ({"inputs": [{**X, "shape": [2, 3], "data": [[1, 2], [3, 4], [5, 6]]}]}, r"nested as its shape \[2, 3\]"),
         ({"inputs": [{**X, "data": {}}]}, "data must be a list"),
         ({"inputs": [{**X, "datatype": "INT8", "data": [1, 200]}]}, "outside the range of INT8"),
         ({"inputs": [{**X, "datatype": "INT8", "data": [1, 2.0]}]}, "'2.0' is not of type INT8"),

@@ -118,8 +118,8 @@ def categorical_column_with_vocabulary_list(
         missing_bucket: whether examples without a value have a separate bucket, the last one. Without out-of-vocabulary
             buckets, examples that have only unknown values are in it, too.
         dates: whether the values are dates and times of ISO 8601. All spellings of a moment (2024-01-31,
-            2024-01-31T00:00:00Z, numpy.datetime64) have the same id, and any other text is refused. Exports in formats
-            other than stablehlo know a date only in the spelling of the list.
+            2024-01-31T00:00:00Z, numpy.datetime64) have the same id, and any other text is refused. Such a column can
+            be exported only as stablehlo.
 
     Raises:
         ArgumentError, ArgumentTypeError: an argument cannot be used.

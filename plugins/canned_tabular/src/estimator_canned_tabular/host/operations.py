@@ -22,6 +22,7 @@ from estimator_canned_tabular.columns.vocabulary import (
 )
 from estimator_canned_tabular.columns.weighted import WeightedCategoricalColumn
 from estimator_canned_tabular.hashing.cross import DEFAULT_KEY
+from estimator_canned_tabular.host.spelling import DATES, spelling_of
 from estimator_core.errors import ExportError
 from estimator_core.export import (
     Bucketize,
@@ -152,11 +153,7 @@ def _(column: IdentityCategoricalColumn, operations: Operations) -> Ids:
 
 @ids_of.register
 def _(column: HashedCategoricalColumn, operations: Operations) -> Ids:
-    if column.dates:
-        raise ExportError(
-            f"The dates of {column.name!r} are converted to one form before they are hashed, but this format has no "
-            "operation for that. Export as stablehlo."
-        )
+    _check_spelling(column)
     rows = operations.rows(column.key, column.name, column.max_values)
     ids = operations.add(lambda name: HashBucket(input=rows.name, output=name, buckets=column.hash_bucket_size))
     return Ids(Value(ids, rows.width, "int64"), rows)
@@ -165,6 +162,7 @@ def _(column: HashedCategoricalColumn, operations: Operations) -> Ids:
 @ids_of.register(VocabularyListCategoricalColumn)
 @ids_of.register(VocabularyFileCategoricalColumn)
 def _(column: VocabularyListCategoricalColumn | VocabularyFileCategoricalColumn, operations: Operations) -> Ids:
+    _check_spelling(column)
     rows = operations.rows(column.key, column.name, column.max_values)
     if (rows.dtype == STRING) != (column.dtype == STRING):
         raise ExportError(
@@ -232,6 +230,17 @@ def _(column: WeightedCategoricalColumn, operations: Operations) -> Ids:
 @ids_of.register
 def _(column: SequenceCategoricalColumn, operations: Operations) -> Ids:
     return ids_of(column.categorical_column, operations)
+
+
+def _check_spelling(column: Any) -> None:
+    spelling = spelling_of(column)
+    if spelling is not None:
+        option = "dates" if spelling is DATES else "truths"
+        raise ExportError(
+            f"The {spelling.kind}s of {column.name!r} are converted to one form first, but this format has no "
+            f"operation for that. Export as stablehlo, or train with {option}=False. "
+            "A value is then known only as the training data writes it."
+        )
 
 
 def outputs_of(output: str, column: Any, operations: Operations) -> dict[str, tuple[str, Feature]]:

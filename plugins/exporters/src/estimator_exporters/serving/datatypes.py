@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import math
+import operator
 import struct
 from collections.abc import Iterator
+from itertools import accumulate
 from typing import Any
 
 import ml_dtypes
@@ -111,7 +113,7 @@ def from_json(name: str, data: list[Any], shape: tuple[int, ...], what: str, *, 
     """
     if name == "BF16":
         raise BadRequestError(f"{what}: BF16 has no form in JSON; send it in binary")
-    flat = _flat(data, what)
+    flat = _flat(data, shape, what)
     if len(flat) != _count(shape):
         raise BadRequestError(
             f"{what}: shape {list(shape)} needs {_count(shape)} values, but the request has {len(flat)}"
@@ -243,12 +245,16 @@ def _count(shape: tuple[int, ...]) -> int:
     return count
 
 
-def _flat(data: Any, what: str) -> list[Any]:
+def _flat(data: Any, shape: tuple[int, ...], what: str) -> list[Any]:
     if not isinstance(data, list):
         raise BadRequestError(f"{what}: data must be a list")
+    counts = frozenset(accumulate(shape, operator.mul, initial=1))  # the number of lists on each level
     while data and isinstance(data[0], list):
-        if not all(isinstance(row, list) for row in data):
+        width = len(data[0])
+        if not all(isinstance(row, list) and len(row) == width for row in data):
             raise BadRequestError(f"{what}: data must be nested evenly")
+        if len(data) not in counts:
+            raise BadRequestError(f"{what}: data must be flat, or nested as its shape {list(shape)}")
         data = unnested(data)
     return data
 
