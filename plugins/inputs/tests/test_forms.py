@@ -112,6 +112,13 @@ class TestPolars(InputSuite):
         return table_input_fn(rows, 10, shuffle=True, seed=3, label_name="y")
 
 
+@pytest.mark.parametrize("index", [[3, 1, 2], pd.Index([3, 1, 2], name="id"), pd.MultiIndex.from_arrays([[1] * 3] * 2)])
+def test_the_index_of_a_frame_is_no_feature(index: Any) -> None:
+    """The index of a sample of rows was a feature of integers, which the frame of all rows lacks."""
+    (batch,) = table_input_fn(pd.DataFrame({"a": [1.0, 2.0, 3.0]}, index=index), 3, shuffle=False)()
+    assert {name: column.tolist() for name, column in batch.items()} == {"a": [1.0, 2.0, 3.0]}
+
+
 def test_columns_of_tables() -> None:
     table = pa.table(
         {
@@ -149,6 +156,13 @@ def test_columns_of_tables() -> None:
         (pa.table({"a": [1]}), {"select_columns": ["z"]}, ArgumentError, "select_columns names 'z'"),
         (pa.table({"a": [{"b": 1}]}), {}, ArgumentError, "Column 'a' holds struct<b: int64>: leave it out"),
         (pa.table([[1], [2]], ["a", "a"]), {}, ArgumentError, r"several columns with the same name: \['a'\]"),
+        (pd.DataFrame([[1, 2]], columns=["a", "a"]), {}, ArgumentError, r"several columns with the same name: \['a'\]"),
+        (
+            pd.DataFrame({"z": [1, 2], "a": pd.arrays.SparseArray([0, 1])}),
+            {},
+            ArgumentError,
+            r"Column 'a' cannot be converted to Arrow: .* not supported\. Cast it, or drop it",
+        ),
     ],
 )
 def test_tables_that_cannot_be_used(table: Any, options: dict[str, Any], error: type[Exception], message: str) -> None:

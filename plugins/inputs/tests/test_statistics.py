@@ -234,7 +234,15 @@ def test_infinite_numbers_dates_and_bytes() -> None:
     assert (found["n"].kind, found["n"].missing) == ("other", 4)
 
 
+def test_a_sparse_column_of_a_frame_has_the_statistics_of_its_values() -> None:
+    values = [0, 3, 0, 5]
+    sparse = gather(pd.DataFrame({"x": pd.arrays.SparseArray(values)})).columns["x"]
+    assert (sparse.kind, sparse.mean, sparse.minimum, sparse.maximum) == ("number", 2.0, 0, 5)
+
+
 def test_what_cannot_be_read_is_refused() -> None:
+    with pytest.raises(InputError, match="Column 'x' holds values of several types: Unsupported numpy type"):
+        gather(pd.DataFrame({"x": [1j]}))
     with pytest.raises(InputError, match="Column 'x' holds values of several types"):
         gather(pd.DataFrame({"x": [1, "a", None]}))
     with pytest.raises(InputError, match="Column 'x' holds values of several types"):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Literal, cast
 
@@ -34,7 +34,7 @@ def table_input_fn(
     one size [batch, size] and other lists [batch, longest]. With `jax_enable_x64`, real numbers, decimals and integers
     in columns with missing values become float64, unless float32 represents all numbers of the column's type. Missing
     numbers, and missing lists of real numbers, become NaN. Integers in such columns become real numbers. Missing
-    strings are empty. Dates and times do not change (host features).
+    strings are empty. Dates and times do not change (host features). The index of a pandas DataFrame is not read.
 
     Args:
         table: an object with an Arrow stream, such as a polars or pandas DataFrame, a pyarrow Table or
@@ -62,10 +62,7 @@ def table_input_fn(
         [([31.0, nan], [b'ann', b'bob'], [True, False])]
     """
     found = _table(table)
-    names = [str(name) for name in found.column_names]
-    twice = sorted({name for name in names if names.count(name) > 1})
-    if twice:
-        raise ArgumentError(f"The table has several columns with the same name: {twice}. Rename them.")
+    names = _check_once(found.column_names)
     wanted = names if select_columns is None else list(select_columns)
     check_names("select_columns", wanted, names)
     if label_name is not None:
@@ -98,13 +95,24 @@ def _table(table: Any) -> Any:
             f"{type(table).__name__}. {hint}"
         )
     try:
+        if hasattr(table, "iloc") and hasattr(table, "columns"):  # the index of a pandas DataFrame is not a column
+            _check_once(str(name) for name in table.columns)
+            return pa.Table.from_pandas(table, preserve_index=False)
         return pa.table(table)
-    except pa.ArrowException as error:
+    except (pa.ArrowException, TypeError) as error:
         column = _unreadable(table)
         raise ArgumentError(
-            f"{'The table' if column is None else f'Column {column!r}'} cannot be converted to Arrow: {error}. Cast "
-            "it, or drop it from the table."
+            f"{'The table' if column is None else f'Column {column!r}'} cannot be converted to Arrow: "
+            f"{str(error).rstrip('.')}. Cast it, or drop it from the table."
         ) from error
+
+
+def _check_once(names: Iterable[str]) -> list[str]:
+    listed = list(names)
+    twice = sorted({name for name in listed if listed.count(name) > 1})
+    if twice:
+        raise ArgumentError(f"The table has several columns with the same name: {twice}. Rename them.")
+    return listed
 
 
 def _unreadable(table: Any) -> str | None:
@@ -114,7 +122,7 @@ def _unreadable(table: Any) -> str | None:
     for name in getattr(table, "columns", ()):
         try:
             pa.table(table[[name]])
-        except pa.ArrowException:
+        except (pa.ArrowException, TypeError):
             return str(name)
     return None
 

@@ -63,9 +63,10 @@ def _of_pandas(frame: Any, limit: int | None) -> Iterator[Rows]:
         piece = frame.iloc[first : min(first + PIECE, _most(limit))]
         columns: dict[str, Any] = {}
         for place, name in enumerate(names):
+            series = piece.iloc[:, place]
             try:
-                columns[name] = pa.Array.from_pandas(piece.iloc[:, place])
-            except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
+                columns[name] = pa.Array.from_pandas(series.sparse.to_dense() if hasattr(series, "sparse") else series)
+            except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError) as error:
                 raise InputError(
                     f"Column {name!r} holds values of several types: {error}. Convert them to one type."
                 ) from error
