@@ -137,6 +137,28 @@ def test_features_of_any_length_are_told(tmp_path: Path) -> None:
     assert report.first["a"][:3] == [[0], [0, 1], [0, 1, 2]]
 
 
+def test_items_without_a_value_keep_their_place_in_a_list(tmp_path: Path) -> None:
+    """They were left out, so that the rest of a row had other places."""
+    import pyarrow as pa
+    import pyarrow.parquet
+
+    sized = pa.list_(pa.float64(), 2)
+    columns = {
+        "any": pa.array([[np.nan, None, 1.5], None, [], [2.5]]),
+        "words": pa.array([["", "a"], [None], None, ["b", ""]]),
+        "pair": pa.array([[1, None], [3, 4], [None, 6], [np.nan, np.nan]], sized),
+        "matrix": pa.array(
+            [[[1, None], [3, 4]], [[5, 6], [7, 8]], [[None, 1], [1, 1]], [[0, 0]] * 2], pa.list_(sized, 2)
+        ),
+    }
+    pa.parquet.write_table(pa.table(columns), tmp_path / "rows.parquet", row_group_size=3)
+    first = inspect_files(tmp_path / "rows.parquet").first
+    assert first["any"] == [[None, None, 1.5], [], [], [2.5]]
+    assert first["words"] == [[None, "a"], [None], [], ["b", None]]
+    assert first["pair"] == [[1, None], [3, 4], [None, 6], [None, None]]
+    assert first["matrix"] == [[1, None, 3, 4], [5, 6, 7, 8], [None, 1, 1, 1], [0] * 4]
+
+
 @pytest.mark.parametrize("kind", list(WRITERS))
 def test_kinds_are_told_by_the_first_bytes(tmp_path: Path, kind: str) -> None:
     pattern = write_files(tmp_path, kind, some_rows(5), 1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import math
 from collections.abc import Iterator, Mapping
@@ -30,7 +31,7 @@ class Report:
         files: the number of files.
         bytes: the size of all files in bytes.
         statistics: the statistics of the inspected rows.
-        first: the values of the first rows, by column. None is a row without a value.
+        first: the values of the first rows, by column. None is a row or an item of a list without a value.
     """
 
     kind: str
@@ -85,10 +86,13 @@ def inspect_files(
 
 def _values(cells: Cells, rows: int) -> list[Any]:
     """Returns the values of the first rows. They are lists if a row may have several values."""
-    found: list[list[Any]] = [[] for _ in range(rows)]
-    stop = int(np.searchsorted(cells.rows, rows))
-    for row, value in zip(cells.rows[:stop].tolist(), plain_values(cells.values.slice(0, stop)), strict=True):
-        found[row].append(value)
+    cells = cells.first(rows)
+    ends = np.arange(1, rows + 1) if cells.ends is None else cells.ends
+    items: list[Any] = [None] * int(ends[-1] if rows else 0)
+    places = cells.rows if cells.items is None else cells.items
+    for place, value in zip(places.tolist(), plain_values(cells.values), strict=True):
+        items[place] = value
+    found = [items[begin:end] for begin, end in itertools.pairwise([0, *ends.tolist()])]
     if not cells.shape or (cells.folds and cells.sizes == (1, 1)):
         return [values[0] if values else None for values in found]
     return found

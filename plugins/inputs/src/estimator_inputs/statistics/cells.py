@@ -30,6 +30,8 @@ class Cells:
         sizes: the (smallest, largest) number of values of a row that has values. None: each row has one.
         folds: whether lists of one size in all rows count as rows of that shape, and lists of one value as single
             values, as in tf.Examples.
+        items: int64[values], the place of each value among the items of all lists. None: the rows are not lists.
+        ends: int64[n], the place after the last item of each row. None: the rows are not lists.
     """
 
     kind: CellKind
@@ -40,12 +42,15 @@ class Cells:
     shape: tuple[int | None, ...] = ()
     sizes: tuple[int, int] | None = None
     folds: bool = False
+    items: np.ndarray | None = None
+    ends: np.ndarray | None = None
 
     def first(self, rows: int) -> Cells:
         """Returns the cells of the first `rows` rows."""
         kept = int(np.searchsorted(self.rows, rows))
         values, missing = self.values.slice(0, kept), self.missing[self.missing < rows]
-        return replace(self, values=values, rows=self.rows[:kept], missing=missing)
+        items, ends = None if self.items is None else self.items[:kept], None if self.ends is None else self.ends[:rows]
+        return replace(self, values=values, rows=self.rows[:kept], missing=missing, items=items, ends=ends)
 
 
 def cells_of(column: Any) -> Cells:
@@ -126,8 +131,15 @@ def _grouped(inner: Cells, lengths: np.ndarray, size: int | None) -> Cells:
     missing = np.union1d(np.flatnonzero(lengths == 0), owner[inner.missing])
     filled = lengths[lengths > 0]
     sizes = (int(filled.min()), int(filled.max())) if filled.size else None
+    ends = np.cumsum(lengths)
     return replace(
-        inner, rows=owner[inner.rows], missing=missing, shape=(size, *inner.shape), sizes=None if size else sizes
+        inner,
+        rows=owner[inner.rows],
+        missing=missing,
+        shape=(size, *inner.shape),
+        sizes=None if size else sizes,
+        items=inner.rows if inner.items is None else inner.items,
+        ends=ends if inner.ends is None else np.append(0, inner.ends)[ends],
     )
 
 
