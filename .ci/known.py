@@ -1,6 +1,7 @@
 """Writes the declarations of this repository's packages into the core's `known.json`; `--check` fails if it differs.
 
-The core reads the file for one purpose: errors name the package of a component or a command that is not installed.
+The core reads the file for one purpose: errors name the package of a component, a command or a kind that is not
+installed.
 """
 
 import argparse
@@ -10,14 +11,14 @@ import sys
 import tomllib
 from pathlib import Path
 
-from estimator_core._plugins.not_found import COMMANDS
+from estimator_core._plugins.not_found import COMMANDS, KINDS
 
 ROOT = Path(__file__).parents[1]
 TABLE = ROOT / "estimator_core" / "_plugins" / "known.json"
 
 
 def declared() -> dict[str, dict[str, str]]:
-    """Returns distributions by kind and name of the component. Commands are stored under a name that no kind has."""
+    """Returns distributions by kind and name of the component. Commands and kinds have keys that no kind has."""
     found: dict[str, dict[str, str]] = {}
     for path in sorted(ROOT.glob("plugins/*/pyproject.toml")):
         distribution = tomllib.loads(path.read_text(encoding="utf-8"))["project"]["name"]
@@ -26,6 +27,8 @@ def declared() -> dict[str, dict[str, str]]:
             found.setdefault(component.kind, {})[component.name] = distribution
         for command in getattr(plugin, "estimator_commands", tuple)():
             found.setdefault(COMMANDS, {})[command.name] = distribution
+        for kind in getattr(plugin, "estimator_kinds", tuple)():
+            found.setdefault(KINDS, {})[kind.name] = distribution
     return found
 
 

@@ -87,13 +87,9 @@ def _row(record: PluginRecord, kind: str | None) -> dict[str, Any]:
     }
 
 
-_DECLARATIONS = (
-    "estimator_components",
-    "estimator_commands",
-    "estimator_options",
-    "estimator_kinds",
-    "estimator_hookspecs",
-)
+_DECLARATIONS = {
+    f"estimator_{what}" for what in ("components", "commands", "options", "capabilities", "kinds", "hookspecs")
+}
 
 
 def _only(item: dict[str, Any]) -> str:

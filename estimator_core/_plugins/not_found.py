@@ -19,6 +19,9 @@ from estimator_core._wrong_arguments import suggestion
 #: The key of commands in the table. Names of kinds do not contain hyphens.
 COMMANDS = "sub-commands"
 
+#: The key of kinds that packages define.
+KINDS = "defined-kinds"
+
 
 def known_distribution(kind: str, name: str) -> str | None:
     """Returns the known distribution that provides a component of this kind, or of `COMMANDS`, and name; None if
@@ -52,16 +55,15 @@ _OTHER_WORDS = {"cuda": "gpu", "nvidia": "gpu", "rocm": "gpu"}
 
 
 def explain_unknown_kind(kind: str, kinds: Iterable[str], records: Iterable[PluginRecord]) -> str:
-    """Returns the end of a sentence about an undefined kind: close names, all names, and plugins that may define it."""
-    known = tuple(kinds)
-    lines = [f"kinds are {', '.join(known)}"]
-    if near := suggestion(kind, known, ""):
+    """Returns the end of a sentence about an undefined kind: close names, all names, and what may define the kind."""
+    known, records = tuple(kinds), tuple(records)
+    source = list(_source(KINDS, kind, records))
+    lines = [f"kinds are {', '.join(known)}", *source]
+    if not source and (near := suggestion(kind, known, "")):
         return f"{near} {lines[0]}"
-    records = tuple(records)
     lines += failures(records, "defines")
     blocked = [record.label for record in records if record.status == "blocked"]
-    if blocked:
-        lines.append(f"Not loaded, and may define it: {', '.join(blocked)}.")
+    lines += [f"Not loaded, and may define it: {', '.join(blocked)}."] if blocked else []
     return "\n  ".join(lines)
 
 

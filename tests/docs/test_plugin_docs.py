@@ -10,6 +10,7 @@ import pytest
 
 from estimator_core import hookspecs
 from estimator_core._plugins.contract import HOOK_NAMES
+from estimator_core.plugins import Plugins
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs" / "plugins"
@@ -125,3 +126,14 @@ def test_a_member_without_a_word_is_noticed() -> None:
 def test_the_reference_is_that_of_the_code() -> None:
     module = build_reference()
     assert (DOCS / "reference.md").read_text() == module.reference(), "run python docs/plugins/build_reference.py"
+
+
+def test_the_run_level_functions_of_the_tutorial_make_a_plugin_of_the_present_contract() -> None:
+    blocks = re.findall(r"```python\n(.*?)```", (DOCS / "tutorial.md").read_text(), re.S)
+    (code,) = [one for one in blocks if "def estimator_options" in one]
+    module = ModuleType("acme_patience_plugin")
+    vars(module)["ESTIMATOR_PLUGIN_API"] = hookspecs.PLUGIN_API  # as `estimator new-plugin` writes it
+    exec(code, vars(module))
+    record = Plugins(autoload=False, extra=[module]).records()[-1]
+    assert (record.status, record.error) == ("loaded", "")
+    assert record.capabilities == ("adds_hooks", "reads_metrics")

@@ -402,3 +402,9 @@ def test_an_export_that_two_formats_take_is_read_by_neither_without_a_word(site,
     with caplog.at_level(logging.INFO, "estimator_core"):
         assert ec.export.load(tmp_path, plugins=site.plugins()) == "aaa"
     assert f"export format 'aaa' is preferred to ['own'] for {tmp_path}" in caplog.text
+
+
+def test_the_list_of_plugins_calls_no_declaration_a_part_of_runs(site):
+    site.add("acme-metrics", API + READS_METRICS)
+    text = site.run("--plugins", "acme-metrics", "plugins").stdout
+    assert "takes part in every run: estimator_evaluation_finished\n" in text

@@ -11,7 +11,7 @@ import pytest
 
 from estimator_core._plugins import Plugins, default_plugins
 from estimator_core._plugins.manifest import compare_versions
-from estimator_core._plugins.not_found import COMMANDS, explain_absence
+from estimator_core._plugins.not_found import COMMANDS, explain_absence, explain_unknown_kind
 from estimator_core._plugins.records import KINDS, Kind
 from estimator_core.errors import ArgumentError, PluginLookupError
 
@@ -96,6 +96,13 @@ def test_an_absent_name_gets_close_names_and_the_distribution_to_install(site):
         plugins.get("head", "binry")
     assert "Did you mean 'binary'?" in str(caught.value)
     assert "Installed heads: binary." in str(caught.value)
+
+
+def test_the_package_of_a_kind_that_is_not_installed_is_named():
+    text = explain_unknown_kind("schema", KINDS, [])
+    assert text.endswith("estimator-inputs, which is not installed: pip install estimator-inputs")
+    assert "did you mean" not in text  # the kind 'head' resembles it
+    assert explain_unknown_kind("hed", KINDS, []).startswith("did you mean 'head'? kinds are head")
 
 
 def test_a_known_name_says_what_to_install():

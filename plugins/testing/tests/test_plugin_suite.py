@@ -202,3 +202,29 @@ def test_the_doctor_shows_why_a_plugin_does_not_load(tmp_path):
     elsewhere = site.run("plugins", "doctor", "numpy")
     assert elsewhere.returncode == 2
     assert "is installed, but has no entry point in the group 'estimator.plugins', only in: " in elsewhere.stderr
+
+
+def test_the_doctor_calls_functions_of_a_plugin_that_needs_another(tmp_path):
+    """It left the other plugin out, so that this one did not load: it reported a fault, and noticed no network."""
+    site = Site(tmp_path)
+    kind = 'Kind(name="sampler", title="samplers", contract="a:B", target="a class", suite="a.suite:Suite")'
+    site.add("samplers", f"from estimator_core.plugins import Kind\ndef estimator_kinds():\n    return [{kind}]\n")
+    component = 'Component(kind="sampler", name="even", target="json:loads", summary="A fixture.")'
+    source = f"""
+        from estimator_core.plugins import Component
+
+        def estimator_components():
+            return [{component}]
+
+        def estimator_run_end(run, error):
+            import socket
+            try:
+                socket.getaddrinfo("tracker.acme.example", 80)
+            except OSError:
+                pass
+        """
+    site.add("rows", source)
+    done = site.run("plugins", "doctor", "rows")
+    assert "ok     Its run-level hooks work on a run of each mode" in done.stdout
+    assert "it uses the network in runs, but does not declare it" in done.stdout
+    assert "rows does not require samplers, which defines a kind of its components" in done.stdout

@@ -10,7 +10,7 @@ import contextlib
 import inspect
 import re
 import socket
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from importlib import metadata
 from typing import Any, TypeVar
@@ -186,7 +186,7 @@ def check_run_hooks(examined: Examined) -> Iterator[str]:
     """Its run-level hooks work on a run of each mode, and return new Hook objects each time."""
     if not any(name not in _DECLARATIONS for name in _of_the_core(examined)):
         return
-    plugins = Plugins(only=[examined.record.owner], strict=True)
+    plugins = _with_what_it_needs(examined.record, strict=True)
     for mode in ("train", "eval", "infer"):
         try:
             first, second = plugins.run_hooks(FakeRun(mode=mode)), plugins.run_hooks(FakeRun(mode=mode))
@@ -201,7 +201,7 @@ def check_network_is_declared(examined: Examined) -> Iterator[str]:
     """It declares "network" if its run-level hooks look up or connect to another machine."""
     if "network" in examined.record.capabilities or all(name in _DECLARATIONS for name in _of_the_core(examined)):
         return
-    plugins, asked = Plugins(only=[examined.record.owner]), list[str]()
+    plugins, asked = _with_what_it_needs(examined.record), list[str]()
 
     def refuse(*arguments: Any, **named: Any) -> Any:
         asked.append("it uses the network in runs")
@@ -222,7 +222,7 @@ def check_network_is_declared(examined: Examined) -> Iterator[str]:
 
 
 def check_requires_the_core(examined: Examined) -> Iterator[str]:
-    """Its distribution requires estimator-core, from a version and below a version."""
+    """Its distribution requires estimator-core within two bounds, and the packages that define its kinds."""
     if examined.record.distribution is None or examined.record.status == "built-in":
         return
     requirements = metadata.requires(examined.record.distribution) or []
@@ -231,6 +231,13 @@ def check_requires_the_core(examined: Examined) -> Iterator[str]:
         yield f"{examined.record.distribution} does not require estimator-core; add it to `dependencies`"
     elif not any(">" in one and "<" in one for one in own):
         yield f"{examined.record.distribution} requires {own[0]!r}; give a lower and an upper bound"
+    required = {normalise(re.split(r"[^\w.-]", one)[0]) for one in requirements}
+    for definer in _definers(examined.record):
+        if normalise(definer) not in required:
+            yield (
+                f"{examined.record.distribution} does not require {definer}, which defines a kind of its "
+                "components: without that package, the plugin is left out; add it to `dependencies`"
+            )
 
 
 CHECKS: tuple[Callable[[Examined], Iterator[str]], ...] = (
@@ -252,7 +259,14 @@ CHECKS: tuple[Callable[[Examined], Iterator[str]], ...] = (
 
 #: The group of entry points in which a package names its plugin module.
 _GROUP = "estimator.plugins"
-_DECLARATIONS = ("estimator_components", "estimator_commands", "estimator_options")
+_DECLARATIONS = (
+    "estimator_components",
+    "estimator_commands",
+    "estimator_options",
+    "estimator_capabilities",
+    "estimator_kinds",
+    "estimator_hookspecs",
+)
 
 
 def installed_module(name: str) -> tuple[str, str | None]:
@@ -287,6 +301,21 @@ def _why_absent(name: str, installed: list[str]) -> str:
 def _of_the_core(examined: Examined) -> list[str]:
     """Returns the hook functions that the core specifies. Other plugins check their own."""
     return [name for name in examined.record.hooks if hasattr(hookspecs, name)]
+
+
+def _definers(record: PluginRecord, hooks: Collection[str] = ()) -> list[str]:
+    """Returns the other distributions that define the kinds of its components, or one of these specifications."""
+    kinds = {component.kind for component in record.components}
+    return [
+        one.owner
+        for one in Plugins().records()
+        if (kinds & {kind.name for kind in one.kinds} or set(hooks) & set(one.specs)) and one.owner != record.owner
+    ]
+
+
+def _with_what_it_needs(record: PluginRecord, *, strict: bool = False) -> Plugins:
+    """Returns a plugin, and the plugins without which it does not load."""
+    return Plugins(only=[record.owner, *_definers(record, record.hooks)], strict=strict)
 
 
 def _probed(module: str) -> tuple[ProbeReport, ...]:

@@ -74,7 +74,7 @@ class PluginSuite(Suite):
         self._apply(checks.check_network_is_declared)
 
     def test_requires_the_core(self) -> None:
-        """Its distribution requires estimator-core, from a version and below a version."""
+        """Its distribution requires estimator-core within two bounds, and the packages that define its kinds."""
         self._apply(checks.check_requires_the_core)
 
     def _apply(self, check: Callable[[checks.Examined], Iterator[str]]) -> None:

@@ -228,6 +228,26 @@ class TestRequiresAnyCore(Suite):
     requires = "estimator-core"
 
 
+class TestDoesNotRequireThePackageOfAKind(Suite):
+    fails = ("test_requires_the_core",)
+    source = """
+from estimator_core.plugins import Component
+
+def estimator_components():
+    return [Component(kind="sampler", name="even", target="broken.even:Even", summary="A fixture.")]
+"""
+    files: ClassVar = {"even.py": "class Even:\n    pass\n"}
+    others: ClassVar = {
+        "samplers": """
+from estimator_core.plugins import Kind
+
+def estimator_kinds():
+    names = {"contract": "collections.abc:Iterator", "suite": "broken.suite:Suite"}
+    return [Kind(name="sampler", title="samplers", target="a class", **names)]
+"""
+    }
+
+
 class TestHidesWhatItNeeds(Suite):
     fails = ("test_needs",)
     source = """
