@@ -171,8 +171,9 @@ class Evaluations:
                     self.evaluate_now(spec, context, path)
                     self.export(spec, context, path, final=final)
         except CheckpointNotFoundError:
-            existing = map(checkpoint_step, all_checkpoints(self._estimator.model_dir))
-            if final or checkpoint_step(path) in existing:  # if so, another one is missing, such as that of a teacher
+            step, existing = checkpoint_step(path), [*map(checkpoint_step, all_checkpoints(self._estimator.model_dir))]
+            # If it exists, another one is missing, such as that of a teacher.
+            if step in existing or (final and max(existing, default=-1) < step):
                 raise
             _log.warning(
                 "%s was deleted before it was evaluated and exported. A newer checkpoint follows. A larger "

@@ -120,11 +120,15 @@ def test_an_evaluator_ends_if_the_last_checkpoint_is_deleted(
     assert {name: each["global_step"] for name, each in results.metrics.items()} == {"often": 6, "seldom": 3}
 
 
+@pytest.mark.parametrize("max_steps", [3, 6])
 @pytest.mark.parametrize("name", ["first", "second"])
 def test_a_checkpoint_that_the_trainer_deletes_is_passed_over(
-    make_estimator: Any, train_input: Any, eval_input: Any, caplog: pytest.LogCaptureFixture, name: str
+    make_estimator: Any, train_input: Any, eval_input: Any, caplog: pytest.LogCaptureFixture, name: str, max_steps: int
 ) -> None:
-    """If evaluations are slower than saves, the evaluator is always at the oldest checkpoint, which is deleted next."""
+    """If evaluations are slower than saves, the evaluator is always at the oldest checkpoint, which is deleted next.
+
+    The training may continue beyond the max_steps of the evaluator.
+    """
     trainer = make_estimator(keep_checkpoint_max=1)
     trainer.train(train_input, steps=3)
 
@@ -134,7 +138,7 @@ def test_a_checkpoint_that_the_trainer_deletes_is_passed_over(
         return eval_input()
 
     specs = [ec.EvalSpec(slow_input if name == each else eval_input, name=each) for each in ("first", "second")]
-    results = evaluate_continuously(make_estimator(), specs, max_steps=6, sleep=lambda seconds: None)
+    results = evaluate_continuously(make_estimator(), specs, max_steps=max_steps, sleep=lambda seconds: None)
     assert {each["global_step"] for each in results.metrics.values()} == {6}
     (told,) = [one for one in caplog.messages if "was deleted before it was evaluated and exported" in one]
     assert told.startswith(f"{trainer.model_dir}/checkpoints/3 ")
@@ -156,3 +160,16 @@ def test_a_checkpoint_of_another_run_that_an_exporter_misses_is_an_error(
     with pytest.raises(CheckpointNotFoundError, match="no teacher") as raised:
         evaluate_continuously(make_estimator(), [spec], max_steps=2, sleep=lambda seconds: None)
     assert raised.value.__notes__[0].endswith("checkpoints/0")
+
+
+def test_the_last_checkpoint_without_a_newer_one_must_exist(
+    make_estimator: Any, train_input: Any, eval_input: Any
+) -> None:
+    trainer = make_estimator(keep_checkpoint_max=1).train(train_input, steps=3)
+
+    def slow_input() -> Any:
+        shutil.rmtree(trainer.latest_checkpoint())
+        return eval_input()
+
+    with pytest.raises(CheckpointNotFoundError, match=r"There is no checkpoint in .*/checkpoints/3\."):
+        evaluate_continuously(make_estimator(), [ec.EvalSpec(slow_input)], max_steps=3, sleep=lambda seconds: None)
