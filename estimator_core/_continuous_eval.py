@@ -12,6 +12,7 @@ from estimator_core._checkpoint.catalog import all_checkpoints, checkpoint_step
 from estimator_core._checkpoint.lock import LOCK_FILE
 from estimator_core._evaluations import Evaluations
 from estimator_core._loop.run_record import FILE, ended_step
+from estimator_core._summaries import read_eval_metrics
 from estimator_core.specs import EvalSpec
 
 _log = logging.getLogger("estimator_core")
@@ -64,6 +65,15 @@ def _next_step(spec: EvalSpec, steps: Collection[int], seen: int) -> int:
     return min(later, default=max(steps, default=seen))
 
 
+def _seen_before(estimator: Any, spec: EvalSpec) -> int:
+    """Returns the step before the newest checkpoint with a result of the spec; -1 without one.
+
+    A restarted evaluator begins with this checkpoint, because a kill may have prevented its exports.
+    """
+    results = read_eval_metrics(estimator.eval_dir(spec.name), with_checkpoint=True)
+    return max(results.keys() & set(map(checkpoint_step, all_checkpoints(estimator.model_dir))), default=0) - 1
+
+
 def evaluate_continuously(
     estimator: Any,
     specs: Sequence[EvalSpec],
@@ -75,14 +85,19 @@ def evaluate_continuously(
     """Performs the evaluator role: waits, evaluates each new checkpoint and exports, until max_steps has been evaluated
     or training has ended earlier.
 
-    A spec with `throttle_secs=0` evaluates every checkpoint. Any other spec evaluates the newest one, at most once in
-    its `throttle_secs`, and the last one. A checkpoint that is deleted before its evaluation is passed over.
+    A spec with `throttle_secs=0` evaluates every checkpoint. After a restart of the evaluator, it continues with the
+    last one that it evaluated, so that no export of an older checkpoint follows that of a newer one. Any other spec
+    evaluates the newest one, at most once in its `throttle_secs`, and the last one. A checkpoint that is deleted before
+    its evaluation is passed over.
     """
     evaluations = Evaluations(estimator, specs)
     sleep(max(spec.start_delay_secs for spec in specs))
     ended = _TrainingEnded(estimator.model_dir)
     due = {spec.name: 0.0 for spec in specs}
-    seen = {spec.name: -1 for spec in specs}  # the step of the last checkpoint that the spec asked for
+    estimator.latest_checkpoint()  # refreshes the model_dir
+    seen = {
+        spec.name: _seen_before(estimator, spec) for spec in specs
+    }  # the step of the last checkpoint that the spec asked for
     while True:
         last = ended()  # called before the look-up, because the last checkpoint exists when training ends
         began = clock()

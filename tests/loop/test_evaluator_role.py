@@ -120,6 +120,40 @@ def test_an_evaluator_ends_if_the_last_checkpoint_is_deleted(
     assert {name: each["global_step"] for name, each in results.metrics.items()} == {"often": 6, "seldom": 3}
 
 
+def test_a_restarted_evaluator_continues_with_its_last_evaluation(
+    make_estimator: Any, train_input: Any, eval_input: Any
+) -> None:
+    """Otherwise the exports of older checkpoints follow those of newer ones, and `keep` deletes the newer ones."""
+    make_estimator(save_checkpoints_steps=3).train(train_input, max_steps=12)
+    done: list[tuple[str, int]] = []
+
+    class Killed(BaseException):
+        """Ends the evaluator."""
+
+    class Notes:
+        name = "notes"
+
+        def export(self, estimator: Any, path: str, checkpoint: str, metrics: Any, final: Any) -> None:
+            done.append(("export", metrics["global_step"]))
+            if done.count(("export", 6)) == 1 and done[-1][1] == 6:
+                raise Killed
+
+    class Kills(ec.Hook):
+        def end(self, run: Any) -> None:
+            step = int(run.state.clock[0])
+            done.append(("evaluate", step))
+            if done.count(("evaluate", 9)) == 1 and step == 9:
+                raise Killed
+
+    specs = [ec.EvalSpec(eval_input, exporters=[Notes()], hooks=[Kills()], throttle_secs=0, start_delay_secs=0)]
+    for _ in range(2):
+        with pytest.raises(Killed):
+            evaluate_continuously(make_estimator(), specs, max_steps=12, sleep=lambda seconds: None)
+    evaluate_continuously(make_estimator(), specs, max_steps=12, sleep=lambda seconds: None)
+    whole = [(what, step) for step in (0, 3, 6, 9, 12) for what in ("evaluate", "export")]
+    assert done == [*whole[:6], *whole[4:7], *whole[4:]]
+
+
 @pytest.mark.parametrize("max_steps", [3, 6])
 @pytest.mark.parametrize("name", ["first", "second"])
 def test_a_checkpoint_that_the_trainer_deletes_is_passed_over(

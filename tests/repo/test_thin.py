@@ -38,7 +38,7 @@ BUDGETS = {
     "_step": 1580,  # ids of any dtype, names of programs, joined columns, tables in forms, notes, optimizers by row
     "_storage": 356,  # file:// in all its forms, files at URLs, for plugins, included
     "_summaries": 326,  # the lock of an event file included
-    "flat": 2853,  # trace states, dead calls, hooks, what evaluators publish, faults, throttles, runs inside others
+    "flat": 2860,  # trace states, dead calls, hooks, what evaluators publish, faults, throttles, runs inside others
 }
 
 #: The modules that every author of a model, a hook or a plugin must know.
