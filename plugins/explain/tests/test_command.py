@@ -33,6 +33,21 @@ def test_the_table_is_printed_and_the_file_is_written(run_dir, capsys):
     assert json.loads((model_dir / "explanations.json").read_text())["step"] == 3
 
 
+def test_the_log_names_the_features_and_not_each_evaluation(run_dir, caplog):
+    file, model_dir = run_dir
+    arguments = ["explain", str(file), "--model-dir", str(model_dir), "--repeats", "2"]
+    caplog.clear()
+    assert main(arguments) == 0
+    quiet = caplog.messages.copy()
+    caplog.clear()
+    assert main([*arguments, "--verbose"]) == 0
+    assert [line for line in quiet if line.startswith("Shuffling")] == [
+        f"Shuffling {name} ({number} of 3)" for number, name in enumerate(("x", "useless", "word"), 1)
+    ]
+    assert not any("Saving dict" in line for line in quiet)
+    assert sum("Saving dict" in line for line in caplog.messages) == 7
+
+
 def test_what_was_computed_is_told_where_it_cannot_be_written(run_dir, capsys, monkeypatch):
     """The run belongs to another user, for example."""
 

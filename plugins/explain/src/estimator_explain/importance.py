@@ -19,7 +19,7 @@ from estimator_core.metrics import less_is_better
 from estimator_explain.fingerprint import FINGERPRINT, with_fingerprint
 from estimator_explain.rows import IS_REAL_EXAMPLE, Rows, read_rows
 
-_log = logging.getLogger("estimator_core")
+_log = logging.getLogger("estimator_explain")
 
 #: Results that do not measure the quality of a model. With named heads, the name of the head follows.
 _NOT_QUALITY = ("global_step", "label/mean", "prediction/mean", "accuracy_baseline", "probability_mean")
@@ -121,7 +121,7 @@ def permutation_importance(
     random = np.random.default_rng(seed)
     found: list[Importance] = []
     with tempfile.TemporaryDirectory() as scratch:
-        config = estimator.config.replace(model_dir=scratch)
+        config = estimator.config.replace(model_dir=scratch, default_hooks=False)
         apart = ec.with_model_fn(estimator, with_fingerprint(estimator.model_fn), config)
 
         def evaluated(changed: Mapping[str, np.ndarray]) -> Mapping[str, Any]:
@@ -129,7 +129,8 @@ def permutation_importance(
 
         before = evaluated({})
         chosen = _metrics(metrics, before)
-        for group in groups:
+        for number, group in enumerate(groups, 1):
+            _log.info("Shuffling %s (%d of %d)", ", ".join(group), number, len(groups))
             orders = [random.permutation(table.count) for _ in range(repeats)]
             after = [evaluated({name: table.features[name][order] for name in group}) for order in orders]
             if features is None and _only_weighs(before, after, tuple(chosen)):

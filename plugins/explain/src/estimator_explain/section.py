@@ -34,7 +34,7 @@ class ExplanationSection:
 def _importance(found: Explanations, metric: str) -> str:
     ranked = sorted((one for one in found.importances if one.metric == metric), key=place_of)
     rows = [(one.name, one.mean, one.interval) for one in ranked[:_MOST_ROWS]]
-    return interval_chart(f"{metric}: loss without the feature", rows, 0.0)
+    return interval_chart(f"{metric} becomes worse by", rows, 0.0)
 
 
 def _table(found: Explanations) -> str:

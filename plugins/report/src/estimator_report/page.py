@@ -17,7 +17,8 @@ body{font:15px/1.5 system-ui,sans-serif;margin:2rem auto;max-width:70rem;padding
 h1{font-size:1.6rem}h2{font-size:1.2rem;border-bottom:1px solid #d0d7de;padding-bottom:.3rem;margin-top:2.5rem}
 table{border-collapse:collapse;margin:1rem 0;font-variant-numeric:tabular-nums}
 th,td{padding:.25rem .8rem;text-align:right;border-bottom:1px solid #e7ebef}
-th:first-child,td:first-child{text-align:left}details{margin:.5rem 0}summary{cursor:pointer}section{overflow-x:auto}
+th:first-child,td:first-child,.words td{text-align:left}
+details{margin:.5rem 0}summary{cursor:pointer}section{overflow-x:auto}
 .bad{color:#b42318;font-weight:600}.quiet{color:#5b6670}
 .charts{display:flex;flex-wrap:wrap;gap:1rem}svg{background:#fafbfc;border:1px solid #e7ebef;border-radius:4px}
 svg text{font:11px system-ui,sans-serif;fill:#5b6670}svg .title{font-size:13px;fill:#1b1f24}

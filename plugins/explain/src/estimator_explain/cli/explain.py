@@ -8,6 +8,9 @@ written to MODEL_DIR/explanations.json, and `estimator report` shows it.
 from __future__ import annotations
 
 import argparse
+import contextlib
+import logging
+from collections.abc import Generator
 from dataclasses import asdict
 from pathlib import Path
 
@@ -69,16 +72,17 @@ def run(args: argparse.Namespace) -> int:
     if args.attributions:
         parts = integrated_gradients(estimator, input_fn, output=args.output, rows=args.rows, checkpoint_path=path)
         strengths, residual = parts.strength, parts.residual
-    importances = permutation_importance(
-        estimator,
-        input_fn,
-        features=[names.split(",") for names in args.features] if args.features else None,
-        metrics=args.metrics,
-        repeats=args.repeats,
-        seed=args.seed,
-        rows=args.rows,
-        checkpoint_path=path,
-    )
+    with _without_evaluations(logging.getLogger("estimator_core")):
+        importances = permutation_importance(
+            estimator,
+            input_fn,
+            features=[names.split(",") for names in args.features] if args.features else None,
+            metrics=args.metrics,
+            repeats=args.repeats,
+            seed=args.seed,
+            rows=args.rows,
+            checkpoint_path=path,
+        )
     found = Explanations(step=checkpoint_step(path), importances=importances, strengths=strengths, residual=residual)
     print(json_text(asdict(found)) if args.json else table_of(found))  # first, because the result took long
     try:
@@ -88,3 +92,15 @@ def run(args: argparse.Namespace) -> int:
     if not args.json:
         print(f"written to {Path(written)}")
     return 0
+
+
+@contextlib.contextmanager
+def _without_evaluations(logger: logging.Logger) -> Generator[None]:
+    """Hides the lines that the core logs for each evaluation, because there are many. `--verbose` shows them."""
+    level = logger.level
+    if level == logging.INFO:
+        logger.setLevel(logging.WARNING)
+    try:
+        yield
+    finally:
+        logger.setLevel(level)

@@ -59,4 +59,4 @@ def _table(values: Mapping[str, Any]) -> str:
         for name, value in values.items()
         if value not in (None, "")
     )
-    return f"<table>{rows}</table>"
+    return f'<table class="words">{rows}</table>'
