@@ -267,7 +267,7 @@ class Plugins:
             self._told.add(text)
 
     def open_call(self, config: RunConfig) -> None:
-        """Logs the opening line of a train, evaluate or predict call.
+        """Logs the opening line of a train, evaluate or predict call, and the same line of later calls for debugging.
 
         Raises:
             PluginError: the plugins are not those in the lock file of the configuration.
@@ -276,7 +276,9 @@ class Plugins:
             from estimator_core._plugins.manifest import require_locked
 
             require_locked(config.plugins_lock, self.versions())
-        logger.info("%s", self.opening_line())
+        line = self.opening_line()
+        logger.log(logging.DEBUG if line in self._told else logging.INFO, "%s", line)
+        self._told.add(line)
         if not logger.isEnabledFor(logging.INFO):  # a reader of warnings only must learn of it once
             failed = {one.label: one.error for one in self._ready()[0].records if one.status == "failed"}
             for label in failed.keys() - self._told:

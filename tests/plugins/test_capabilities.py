@@ -265,10 +265,14 @@ def test_a_plugin_given_in_code_that_adds_hooks_is_in_the_opening_line_and_in_th
         def estimator_run_hooks(self, run):
             return [Hook()]
 
-    plugins = Plugins(autoload=False, environ={}, extra=[Adding()])
-    trained = ec.Estimator(model_fn, str(tmp_path / "model"), plugins=plugins)
-    trained.train(batches, steps=1)
+    def adding():
+        plugins = Plugins(autoload=False, environ={}, extra=[Adding()])
+        return ec.Estimator(model_fn, str(tmp_path / "model"), plugins=plugins)
+
+    adding().train(batches, steps=1)
+    trained = adding()
     (opening,) = [line for line in lines_of(caplog, getattr(trained, call)) if line.startswith("plugins:")]
+    assert not [line for line in lines_of(caplog, getattr(trained, call)) if line.startswith("plugins:")]
     assert "hooks added to every run by: Adding (given in code);" in opening
     assert "the network is used by: Adding (given in code)" in opening
     from estimator_core._checkpoint.manifest import read_manifest
