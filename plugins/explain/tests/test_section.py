@@ -1,5 +1,7 @@
 """Tests of the section of the report, and of the file that it reads."""
 
+import json
+import math
 from typing import ClassVar
 
 import pytest
@@ -72,6 +74,20 @@ def test_without_attributions_there_is_no_chart_of_them(tmp_path):
 def test_what_is_written_is_read(tmp_path):
     write_explanations(tmp_path, found({"x": 1.0}))
     assert read_explanations(tmp_path) == found({"x": 1.0})
+
+
+def test_numbers_that_are_not_finite_are_texts_of_json(tmp_path):
+    def refused(name):
+        raise AssertionError(f"{name} is not JSON")
+
+    importance = Importance(features=("x",), metric="loss", baseline=math.nan, losses=(math.inf, -math.inf, 0.5))
+    path = write_explanations(tmp_path, Explanations(step=7, importances=[importance], strengths={"x": math.nan}))
+    written = json.loads(path.read_text(), parse_constant=refused)
+    assert written["importances"][0]["losses"] == ["Infinity", "-Infinity", 0.5]
+    read = read_explanations(tmp_path)
+    assert read.importances[0].losses == importance.losses
+    assert math.isnan(read.importances[0].baseline)
+    assert math.isnan(read.strengths["x"])
 
 
 @pytest.mark.parametrize("text", ["", "[]", '{"step": 1}', "[" * 100_000, '{"importances": [{"features": 1}]}'])

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from typing import Any, cast
 
 from estimator_core.errors import ArgumentError
 from estimator_core.storage import draft_of
@@ -37,7 +39,8 @@ class Explanations:
 
 
 def write_explanations(model_dir: str | Path, explanations: Explanations) -> Path:
-    """Writes `explanations.json` into a model_dir, and replaces an older one.
+    """Writes `explanations.json` into a model_dir, and replaces an older one. A number that is not finite is a text,
+    such as `"NaN"`, because JSON has no such numbers.
 
     Example:
         >>> import tempfile
@@ -50,8 +53,16 @@ def write_explanations(model_dir: str | Path, explanations: Explanations) -> Pat
     """
     path = Path(model_dir) / FILE
     with draft_of(path) as draft:
-        draft.write_text(json.dumps(asdict(explanations), indent=1) + "\n")
+        draft.write_text(json.dumps(_spelled(asdict(explanations)), indent=1, allow_nan=False) + "\n")
     return path
+
+
+def _spelled(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {name: _spelled(one) for name, one in cast(Mapping[str, Any], value).items()}
+    if isinstance(value, (list, tuple)):
+        return [_spelled(one) for one in cast(Sequence[Any], value)]
+    return json.dumps(value) if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def read_explanations(model_dir: str | Path) -> Explanations | None:
