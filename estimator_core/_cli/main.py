@@ -49,6 +49,7 @@ _REFUSED = {
     errno.EDQUOT: ("StorageFullError", "Free some space, then start the same command again."),
     errno.EROFS: ("StorageDeniedError", "Use a directory that can be written."),
     errno.EACCES: ("StorageDeniedError", "Change its permissions, or use another path."),
+    errno.ENAMETOOLONG: ("ArgumentError", "Use a shorter path."),
 }
 #: Words that users may type, with the right command.
 _OTHER_WORDS = {"train": "run", "fit": "run", "eval": "evaluate", "test": "evaluate", "score": "predict"}

@@ -73,6 +73,7 @@ def test_a_broken_pipe_of_the_work_itself_is_told() -> None:
         (errno.ENOSPC, "Free some space, then start the same command again. [StorageFullError]"),
         (errno.EROFS, "Use a directory that can be written. [StorageDeniedError]"),
         (errno.EACCES, "Change its permissions, or use another path. [StorageDeniedError]"),
+        (errno.ENAMETOOLONG, "Use a shorter path. [ArgumentError]"),
     ],
     ids=lambda one: errno.errorcode.get(one, ""),
 )

@@ -25,7 +25,7 @@ BUDGETS = {
     "_backends": 583,  # meshes that follow the hardware, names of axes, results of a predictor, memory of compilers
     "_builtin_hooks": 523,  # a file for each hook, summaries of evaluations, places in which a hook can do nothing
     "_checkpoint": 2628,  # the catalog, audits, incremental saves, others' checkpoints, URLs, deletions, full quotas
-    "_cli": 672,  # options of all commands anywhere, who takes them, errors of one line, URLs, whose pipe is broken
+    "_cli": 673,  # options of all commands anywhere, who takes them, errors of one line, URLs, pipes, long paths
     "_cluster": 462,  # every environment read and refused by name
     "_export": 541,  # words of host transforms, formats that take one export, URLs, complex outputs, wrong shapes told
     "_inputs": 1670,  # global batches, the contract with the data, byte order, masks, exact columns, wide numbers
