@@ -362,3 +362,26 @@ def test_a_number_beyond_a_sequence_is_no_filling():
     missing[0, 2] = np.nan
     assert numbers_of({"s": missing}, "s", "s", 2, missing=np.nan).tolist() == [[1.0, 2.0]]
     assert numbers_of({"s": np.array([[1.0, 2.0, 0.0]])}, "s", "s", 2, missing=np.nan, filled=0.0).shape == (1, 2)
+
+
+@pytest.mark.parametrize(
+    ("column", "dtype", "told"),
+    [
+        (
+            tab.crossed_column([tab.bucketized_column(tab.numeric_column("s"), [1.0]), "t"], 3),
+            "string",
+            "numbers, but holds strings",
+        ),
+        (tab.categorical_column_with_identity("s", 3), "string", "integers, but holds strings"),
+        (tab.categorical_column_with_hash_bucket("s", 3), "float32", "strings or integers, but holds float32"),
+        (tab.categorical_column_with_vocabulary_list("s", ["a"]), "int32", "strings, but holds int64"),
+        (tab.categorical_column_with_vocabulary_list("s", [1]), "string", "integers, but holds strings"),
+    ],
+    ids=lambda one: getattr(type(one), "__name__", ""),
+)
+def test_a_feature_of_the_receiver_of_another_kind_is_refused_in_one_form(column, dtype, told):
+    (transform,) = tab.FeaturePlan.of([tab.indicator_column(column)]).transforms()
+    with pytest.raises(
+        ec.errors.ExportError, match=rf"^Feature 's' of column 's.*' must hold {told} in the receiver\.$"
+    ):
+        transform.program({name: ec.export.Feature((None, 1), dtype) for name in "st"})

@@ -94,10 +94,7 @@ class Operations:
         found = self.places(key, column)
         text = found.dtype == STRING
         if not text and np.dtype(found.dtype).kind not in "iub":
-            raise ExportError(
-                f"Feature {key!r} of column {column!r} must hold strings or integers, but is {found.dtype} in the "
-                "receiver."
-            )
+            raise _wrong_kind(key, column, "strings or integers", found.dtype)
         if not text:
             whole = self.add(lambda name: Cast(input=found.name, output=name, dtype="int64"))
             found = Value(whole, found.width, "int64")
@@ -107,11 +104,11 @@ class Operations:
         """Returns a feature of numbers, float32[batch, width].
 
         Raises:
-            ExportError: the feature is text.
+            ExportError: the feature holds strings.
         """
         found = self.places(key, column)
         if found.dtype == STRING:
-            raise ExportError(f"Feature {key!r} of column {column!r} must hold numbers, but is text in the receiver.")
+            raise _wrong_kind(key, column, "numbers", found.dtype)
         numbers = self.add(lambda name: Cast(input=found.name, output=name, dtype="float32"))
         return self.fitted(Value(numbers, found.width, "float32"), width, fill)
 
@@ -139,11 +136,16 @@ def ids_of(column: Any, operations: Operations) -> Ids:
     raise ExportError(f"The column {getattr(column, 'name', column)!r} does not say what its operations are.")
 
 
+def _wrong_kind(key: str, column: str, wanted: str, dtype: str) -> ExportError:
+    given = "strings" if dtype == STRING else dtype
+    return ExportError(f"Feature {key!r} of column {column!r} must hold {wanted}, but holds {given} in the receiver.")
+
+
 @ids_of.register
 def _(column: IdentityCategoricalColumn, operations: Operations) -> Ids:
     rows = operations.rows(column.key, column.name, column.max_values)
     if rows.dtype == STRING:
-        raise ExportError(f"Feature {column.key!r} of column {column.name!r} must hold integers, but is text.")
+        raise _wrong_kind(column.key, column.name, "integers", rows.dtype)
     otherwise = -1 if column.default_value is None else column.default_value
     ids = operations.add(
         lambda name: Within(input=rows.name, output=name, count=column.num_buckets, otherwise=otherwise)
@@ -165,10 +167,7 @@ def _(column: VocabularyListCategoricalColumn | VocabularyFileCategoricalColumn,
     _check_spelling(column)
     rows = operations.rows(column.key, column.name, column.max_values)
     if (rows.dtype == STRING) != (column.dtype == STRING):
-        raise ExportError(
-            f"Feature {column.key!r} of column {column.name!r} must be {column.dtype}, but is {rows.dtype} in the "
-            "receiver."
-        )
+        raise _wrong_kind(column.key, column.name, "strings" if column.dtype == STRING else "integers", rows.dtype)
     ids = operations.add(
         lambda name: Lookup(
             input=rows.name,

@@ -230,8 +230,8 @@ def _of_integers(array: np.ndarray, key: str) -> Rows:
         beyond = next(place for place, value in enumerate(flat) if not -_MOST - 1 <= value <= _MOST)
         raise FeatureColumnError(
             f"Feature {key!r} holds {flat[beyond]!s:.200} in row {beyond * len(array) // len(flat)} of the batch, "
-            "which is beyond int64. Pass the feature as text, in files with column_types, and give its column a dtype "
-            "of strings."
+            "which is beyond int64. Pass the feature as strings, in files with column_types, and give its column a "
+            "dtype of strings."
         ) from None
     return Rows(values, values != -1)
 
