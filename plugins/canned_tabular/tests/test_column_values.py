@@ -2,6 +2,7 @@
 
 import json
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ import estimator_canned_tabular as tab
 import estimator_core as ec
 from estimator_canned_tabular.host.plan import FeaturePlan
 from estimator_canned_tabular.host.values import numbers_of
+from estimator_canned_tabular.layers.inputs import with_first
 from estimator_canned_tabular.layers.sequence_features import sequence_features
 from plugins.canned_tabular.tests.columns_by_hand import host_ids, outputs
 
@@ -78,6 +80,16 @@ def test_62_combiners_and_an_empty_row(tmp_path, combiner, expected):
 def test_indicator_counts(tmp_path):
     column = tab.indicator_column(WORDS)
     assert outputs([column], {"c": [["R", "R", "B"]]}, tmp_path=tmp_path).tolist() == [[2.0, 0.0, 1.0]]
+
+
+def test_an_example_without_a_word_has_the_bucket_of_missing_words(tmp_path):
+    column = tab.indicator_column(
+        tab.categorical_column_with_vocabulary_list("c", ["R", "G"], missing_bucket=True, max_values=3)
+    )
+    rows = {"c": np.array([["R", "G", "R"], ["", "", ""], ["", "G", ""]], object)}
+    assert outputs([column], rows, tmp_path=tmp_path / "m").tolist() == [[2, 1, 0], [0, 0, 1], [0, 1, 0]]
+    program = str(jax.make_jaxpr(lambda ids: with_first(ids, 2))(np.zeros((3, 3), np.int32)))
+    assert "scatter" not in program, "jax2onnx converts no scatter along the batch"
 
 
 def test_an_identity_out_of_range_is_left_out_or_the_default():

@@ -22,6 +22,7 @@ NUMBER = FEATURES["age"][:, None]
 AGE, POINT = tab.numeric_column("age"), tab.numeric_column("point", 2)
 DAY, USER = (tab.categorical_column_with_identity(key, 6) for key in ("day", "user"))
 STEPS = tab.embedding_column(tab.sequence_categorical_column_with_identity("steps", 6, max_values=4), 3)
+MISSING = tab.categorical_column_with_vocabulary_list("day", [0, 1, 2], missing_bucket=True)
 DAYS, USERS = tab.embedding_column(DAY, 3), tab.embedding_column(USER, 3)
 WIDE = [AGE, tab.bucketized_column(AGE, [-1.0, 0.0, 1.0]), DAY, tab.crossed_column([DAY, "user"], 20)]
 DEEP = [AGE, POINT, DAYS, tab.indicator_column(USER)]
@@ -40,6 +41,10 @@ MODELS = {
     "dnn_classifier": lambda: (tab.DNNClassifier([4], DEEP, config=config()), BINARY),
     "dnn_classifier_normalized": lambda: (
         tab.DNNClassifier([4], DEEP, batch_norm=True, dropout=0.5, config=config()),
+        BINARY,
+    ),
+    "dnn_classifier_of_missing_words": lambda: (
+        tab.DNNClassifier([4], [tab.indicator_column(MISSING), DAYS], row_sparse="as_tf", config=config()),
         BINARY,
     ),
     "dnn_regressor": lambda: (tab.DNNRegressor([4], DEEP, config=config()), NUMBER),

@@ -42,7 +42,8 @@ def ids_of(column: Any, features: Features, plan: FeaturePlan) -> DeviceIds:
         )
     ids = features[f"{output}.ids"]
     if getattr(column, "missing_bucket", False):
-        ids = _with_missing(ids, column.num_buckets - 1)
+        places = ids if ids.shape[1] else jnp.full((ids.shape[0], 1), -1, ids.dtype)
+        ids = with_first(places, column.num_buckets - 1)
     # The type of the column decides, because a feature of the input may have such a name without a column that reads
     # it.
     weights = features[f"{output}.weights"] if isinstance(column, WeightedCategoricalColumn) else None
@@ -50,11 +51,13 @@ def ids_of(column: Any, features: Features, plan: FeaturePlan) -> DeviceIds:
     return DeviceIds(ids, weights, lengths)
 
 
-def _with_missing(ids: jax.Array, bucket: int) -> jax.Array:
-    """Returns the ids. An example without any id has the one of missing values in its first place."""
-    ids = jnp.pad(ids, ((0, 0), (0, 0 if ids.shape[1] else 1)), constant_values=-1)
-    none = jnp.all(ids < 0, axis=1)
-    return ids.at[:, 0].set(jnp.where(none, bucket, ids[:, 0]))
+def with_first(ids: jax.Array, value: int) -> jax.Array:
+    """Returns the ids. An example without any id has `value` in its first place.
+
+    No value is written along the batch, because jax2onnx does not convert that.
+    """
+    none = jnp.all(ids < 0, axis=1, keepdims=True)
+    return jnp.where(none & (jnp.arange(ids.shape[1]) == 0), value, ids)
 
 
 def numbers_of(column: NumericColumn, features: Features) -> jax.Array:

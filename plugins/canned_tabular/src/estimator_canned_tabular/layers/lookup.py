@@ -9,7 +9,7 @@ import jax.numpy as jnp
 
 import estimator_core as ec
 from estimator_canned_tabular.columns.embedding import EmbeddingTable
-from estimator_canned_tabular.layers.inputs import DeviceIds
+from estimator_canned_tabular.layers.inputs import DeviceIds, with_first
 from estimator_canned_tabular.optimizers import RowSparse
 from estimator_core.errors import ArgumentError
 from estimator_core.model import RowAccess, WholeTable
@@ -62,7 +62,7 @@ def looked_up(given: DeviceIds, combiner: str, row_sparse: RowSparse) -> jax.Arr
     ids = given.ids
     if given.weights is not None and combiner != "sum":
         ids = jnp.where(given.weights > 0, ids, -1)
-    return ids.at[:, 0].set(jnp.where(jnp.all(ids < 0, axis=1), 0, ids[:, 0]))
+    return with_first(ids, 0)
 
 
 def combine(rows: jax.Array, given: DeviceIds, combiner: str) -> jax.Array:
