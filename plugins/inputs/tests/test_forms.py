@@ -254,12 +254,16 @@ def test_bad_sequence_examples(tmp_path: Path) -> None:
     path = tmp_path / "rows.tfrecord"
     mixed = sequence_example_class().FromString(sequence(1))
     mixed.feature_lists.feature_list["words"].feature.add().int64_list.value.append(1)
-    twice = sequence_example_class().FromString(sequence(1))
-    twice.feature_lists.feature_list["id"].feature.add().int64_list.value.append(1)
+    uneven = sequence_example_class().FromString(sequence(2))  # four values, but not two in each step
+    uneven.feature_lists.feature_list["points"].feature[0].float_list.value.append(0.5)
+    uneven.feature_lists.feature_list["points"].feature[1].float_list.value.pop()
+    gap = sequence_example_class().FromString(sequence(2))
+    gap.feature_lists.feature_list["words"].feature[0].bytes_list.value.pop()
     bad = {
         b"\xffbad": "not a serialized tf.SequenceExample",
         mixed.SerializeToString(): "feature 'words' has steps of several kinds: bytes_list, int64_list",
-        twice.SerializeToString(): "feature 'id' is both in the context and among the feature lists",
+        uneven.SerializeToString(): "feature 'points' has 3 values in step 0, but must have 2",
+        gap.SerializeToString(): "feature 'words' has 0 values in step 0, but must have 1",
         sequence_example_class()().SerializeToString(): "feature 'id' is missing",
     }
     for record, message in bad.items():
@@ -274,6 +278,19 @@ def test_bad_sequence_examples(tmp_path: Path) -> None:
     ):
         with pytest.raises(ArgumentError, match=message):
             tfrecord_input_fn(path, 3, features, shuffle=False, sequence_features=sequences)
+
+
+def test_lists_and_context_of_a_sequence_example_are_apart(tmp_path: Path) -> None:
+    """A list that nobody reads may hold anything, and a feature of the context is no list."""
+    path = tmp_path / "rows.tfrecord"
+    record = sequence_example_class().FromString(sequence(1))
+    for name in ("id", "unread"):
+        record.feature_lists.feature_list[name].feature.add().int64_list.value.extend([7, 8])
+        record.feature_lists.feature_list[name].feature.add().bytes_list.value.append(b"x")
+    record.context.feature["words"].bytes_list.value.append(b"of the context")
+    write_tfrecord(path, [record.SerializeToString()])
+    (batch,) = tfrecord_input_fn(path, 1, CONTEXT, shuffle=False, sequence_features=SEQUENCES)()
+    assert (batch["id"].tolist(), batch["words"].tolist()) == ([1], [[b"w0"]])
 
 
 def test_a_dataset_of_grain() -> None:

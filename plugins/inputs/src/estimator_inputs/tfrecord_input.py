@@ -79,7 +79,8 @@ def tfrecord_input_fn(
     if label_key is not None and label_key not in specs:
         raise ArgumentError(f"label_key {label_key!r} is not one of the features: {', '.join(specs)}.")
     plan = ReadPlan.of(batch_size, shuffle, {"parser_num_threads": 0, **options})
-    kind = TFRecordKind(specs, label_key, plan, sequences=sequence_features is not None)
+    lists = None if sequence_features is None else {name: specs[name] for name in sequences}
+    kind = TFRecordKind(specs, label_key, plan, lists=lists)
     return FileInput(find_files(file_pattern), kind, plan)
 
 
@@ -132,12 +133,17 @@ class TFRecordKind:
     name = "tfrecord"
 
     def __init__(
-        self, specs: Mapping[str, FeatureSpec], label_key: str | None, plan: ReadPlan, *, sequences: bool = False
+        self,
+        specs: Mapping[str, FeatureSpec],
+        label_key: str | None,
+        plan: ReadPlan,
+        *,
+        lists: Mapping[str, FeatureSpec] | None = None,
     ) -> None:
         self._specs = specs
         self._label_key = label_key
         self._plan = plan
-        self._sequences = sequences
+        self._lists = lists
         self.varying_shapes = any(spec.form != "fixed" for spec in specs.values())
         self.summary = summary_of(specs)
         self.columns = tuple(specs)
@@ -171,9 +177,8 @@ class TFRecordKind:
             sizes = sizes.copy()
             sizes[wrong] = 0  # decoded as empty records, and left out as faulty ones
         data = frames.data
-        if self._sequences:
-            kinds = {name: spec.kind for name, spec in self._specs.items()}
-            data, begins, sizes, none = flattened(data, begins, sizes, kinds)
+        if self._lists is not None:
+            data, begins, sizes, none = flattened(data, begins, sizes, self._lists)
             faults = {**{row: (None, text) for row, text in none.items()}, **faults}
         columns, more = decode_examples(data, begins, sizes, self._specs, faulty=faults)
         bad = [self._bad_row(piece.path, frames.record + row, fault) for row, fault in more.items()]
