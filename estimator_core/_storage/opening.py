@@ -112,7 +112,7 @@ def _served(scheme: str, plugins: Plugins | None) -> tuple[str, Plugins]:
     try:
         found.get("storage", name)
     except PluginLookupError as error:
-        names = found.names("storage")
+        names = ["file", *found.names("storage")]
         if several := [one for one in names if one.endswith(f":{name}")]:
             raise ArgumentError(
                 f"several packages provide storage for {scheme}://: {', '.join(several)}. Block all but one by name, "
@@ -120,7 +120,7 @@ def _served(scheme: str, plugins: Plugins | None) -> tuple[str, Plugins]:
             ) from error
         from estimator_core._plugins.not_found import explain_source
 
-        others = ", ".join(f"{one}://" for one in ("file", *names)) + ". For a directory, give its absolute path."
+        others = ", ".join(f"{one}://" for one in names).replace("_", "-") + ". For a directory, give its absolute path."
         told = f"no installed package provides storage for {scheme}://. Known schemes: {others}"
         raise ArgumentError("\n  ".join([told, *explain_source("storage", name, found.records())])) from error
     return name, found

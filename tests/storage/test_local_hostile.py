@@ -171,7 +171,7 @@ def test_the_scheme_names_the_component_and_its_plugin_has_options():
 def test_an_unknown_scheme_is_refused_with_the_schemes_there_are():
     plugins = Plugins(autoload=False, extra=[Acme()], environ={})
     with pytest.raises(
-        ArgumentError, match=r"no installed package provides storage for bax://. Known schemes: file://, acme_box://\."
+        ArgumentError, match=r"no installed package provides storage for bax://. Known schemes: file://, acme-box://\."
     ):
         open_storage("bax://key:secret@x", plugins)
 

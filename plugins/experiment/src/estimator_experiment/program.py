@@ -145,10 +145,10 @@ def receiver_of(path: Path) -> str:
     """Returns the name by which a program of this kind of file defines the content of requests to an export.
 
     Example:
-        >>> receiver_of(Path("line.py")), receiver_of(Path("line.toml"))
-        ('serving_input_receiver_fn', '[serving]')
+        >>> receiver_of(Path("line.py")), receiver_of(Path("line.toml")), receiver_of(Path("line.acme"))
+        ('serving_input_receiver_fn', '[serving]', 'serving_input_receiver_fn')
     """
-    return "serving_input_receiver_fn" if path.suffix in ("", ".py") else "[serving]"
+    return "[serving]" if path.suffix in (".toml", ".yaml", ".yml") else "serving_input_receiver_fn"
 
 
 def load_module(path: Path) -> ModuleType:
