@@ -120,7 +120,7 @@ def _served(scheme: str, plugins: Plugins | None) -> tuple[str, Plugins]:
             ) from error
         from estimator_core._plugins.not_found import explain_source
 
-        others = ", ".join(f"{one}://" for one in names).replace("_", "-") + ". For a directory, give its absolute path."
-        told = f"no installed package provides storage for {scheme}://. Known schemes: {others}"
+        known = ", ".join(f"{one}://" for one in names).replace("_", "-") + ". For a directory, give its absolute path."
+        told = f"no installed package provides storage for {scheme}://. Known schemes: {known}"
         raise ArgumentError("\n  ".join([told, *explain_source("storage", name, found.records())])) from error
     return name, found
