@@ -432,3 +432,13 @@ def test_folds_are_evaluated_with_the_hooks_of_their_evaluation(line, way):
     found = metrics_over_folds(folds)
     assert found["rows"].values == (20.0, 20.0, 20.0)
     assert "only_here" not in found, "a mean over all folds needs all of them"
+
+
+def test_predictions_of_several_heads_are_named_by_head(line):
+    code = Path("line_code.py").read_text()
+    Path("line_code.py").write_text(code.replace('{"y": y}', '{("near", "y"): y, ("far", "y"): 2 * y}'))
+    folds = open_folds(line, settings=["crossval.folds=2", "train.max_steps=2"])
+    run_folds(folds)
+    _, columns = out_of_fold(folds)
+    assert sorted(columns) == ["far/y", "near/y"]
+    np.testing.assert_array_equal(columns["far/y"], 2 * columns["near/y"])

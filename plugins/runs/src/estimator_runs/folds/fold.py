@@ -105,7 +105,12 @@ def judge(folds: Folds, fold: int, experiment: Any) -> None:
     predicted = list(estimator.predict(inputs))
     names = predicted[0] if isinstance(predicted[0], dict) else {"prediction": None}
     columns = {name: np.stack([row[name] if isinstance(row, dict) else row for row in predicted]) for name in names}
-    plainly = {f"column/{k}": np.array(v.tolist()) if v.dtype.hasobject else v for k, v in columns.items()}
+    plainly = {_column(k): np.array(v.tolist()) if v.dtype.hasobject else v for k, v in columns.items()}
     np.savez(model_dir / "predictions.npz", allow_pickle=False, **plainly)
     plain = {name: float(value) for name, value in metrics.items() if np.ndim(value) == 0}
     write_json(model_dir / "fold.json", {"metrics": plain, "rows": held_out.tolist(), "trained_on": len(train)})
+
+
+def _column(key: object) -> str:
+    """Returns the name of the column of a prediction. With several heads, its key is a tuple of head and name."""
+    return f"column/{'/'.join(map(str, key)) if isinstance(key, tuple) else key}"
