@@ -187,6 +187,39 @@ def test_hooks_that_wait_for_evaluations_are_named_once(line, caplog, evaluates)
     assert all("Each fold trains to step 6" in text for text in told)
 
 
+ENOUGH = """
+
+class Stops(ec.Hook):
+    def next_step(self, step):
+        return step + 1
+
+    def after_step(self, run, step, out):
+        if step == 3:
+            run.request_stop("enough")
+
+
+def experiment_fn(config, hparams):
+    estimator = ec.Estimator(model_fn, config=config, params=ec.HParams(rate=0.3))
+    return ec.Experiment(estimator, batches(8), batches(8, 1), train_steps=20, train_hooks=[Stops()])
+"""
+
+
+def test_a_fold_that_a_hook_has_stopped_is_not_trained_further_after_a_kill(line, monkeypatch):
+    Path("line_code.py").write_text(CODE + MORE + ENOUGH)
+    line.write_text('[program]\nfile = "line_code.py"\n' + CROSSVAL.replace("folds = 4", "folds = 2"))
+
+    def killed(self, *args, **kwargs):
+        raise KeyboardInterrupt
+
+    folds = open_folds(line)
+    with monkeypatch.context() as patched:
+        patched.setattr(ec.Estimator, "evaluate", killed)
+        with pytest.raises(KeyboardInterrupt):
+            run_folds(folds)
+    run_folds(folds)
+    assert metrics_over_folds(folds)["global_step"].values == (3.0, 3.0)
+
+
 def test_a_stop_in_the_last_step_of_a_fold_begins_no_other(line, whole, stopped_late):
     late = open_folds(line, Path("late"))
     with stopped_late(20) as trained, pytest.raises(PreemptedError, match="interrupted"):

@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
-from line_files import TOML, write_line
+from line_files import CODE, TOML, write_line
 
 from estimator_core import Estimator
 from estimator_core.checkpoint import latest_checkpoint, load_variables
@@ -245,3 +245,47 @@ def test_an_error_of_a_worker_is_one_line(line, capfd):
     assert "}: The evaluation has no metric 'errors'" in err
     assert "Traceback" not in err
     assert "2 of 2 workers failed (exit codes [1, 1]): see their messages above." in err
+
+
+STOPPED = """
+
+HPARAMS = ec.HParams(rate=0.3)
+
+
+class Stops(ec.Hook):
+    def next_step(self, step):
+        return step + 1
+
+    def after_step(self, run, step, out):
+        if step == 7:
+            run.request_stop("enough")
+
+
+def experiment_fn(config, hparams):
+    estimator = ec.Estimator(model_fn, config=config, params=hparams)
+    return ec.Experiment(estimator, batches(8), batches(8, 1), train_steps=20, train_hooks=[Stops()])
+"""
+
+
+@pytest.mark.parametrize("evaluated", [False, True])
+def test_a_trial_that_a_hook_has_stopped_is_not_trained_further_after_a_kill(line, monkeypatch, evaluated):
+    Path("line_code.py").write_text(CODE + STOPPED)
+    line.write_text(f'program = {{ file = "line_code.py" }}\nhparams.rate = 0.3\n{SWEEP}')
+    search = open_search(line, settings=["sweep.trials=1"])
+    evaluate = Estimator.evaluate
+
+    def killed(self, *args, **kwargs):
+        at_the_end = self.latest_checkpoint().endswith("7")
+        found = None if at_the_end and not evaluated else evaluate(self, *args, **kwargs)
+        if at_the_end:
+            raise KeyboardInterrupt
+        return found
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Estimator, "evaluate", killed)
+        with pytest.raises(KeyboardInterrupt):
+            run_search(search)
+    run_search(search)
+    (trial,) = search.shelf.study().trials
+    assert sorted(trial.intermediate_values) == [5, 7]
+    assert latest_checkpoint(search.shelf.trial_dir(0)).endswith("7")

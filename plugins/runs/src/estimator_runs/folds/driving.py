@@ -17,6 +17,7 @@ from estimator_runs.configuration.reading import Read, read_configuration
 from estimator_runs.configuration.schema import Crossval
 from estimator_runs.configuration.show import masked
 from estimator_runs.directories import checked_directory
+from estimator_runs.ended import ended_step
 from estimator_runs.folds.blind_hooks import warn_of_blind_hooks
 from estimator_runs.folds.fold import (
     Folds,
@@ -121,7 +122,8 @@ def _run(folds: Folds, fold: int, *, warn: bool) -> None:
     if warn:
         warn_of_blind_hooks(experiment.train_hooks, experiment.train_steps)
     estimator: Any = experiment.estimator
-    estimator.train(training_input(folds, fold), hooks=experiment.train_hooks, max_steps=experiment.train_steps)
+    if ended_step(estimator) is None:  # otherwise a kill came after the training
+        estimator.train(training_input(folds, fold), hooks=experiment.train_hooks, max_steps=experiment.train_steps)
     judge(folds, fold, experiment)
 
 

@@ -16,6 +16,7 @@ from estimator_runs.configuration.layers import Layer, Origin
 from estimator_runs.configuration.overrides import layer_of
 from estimator_runs.configuration.reading import Read, read_configuration
 from estimator_runs.configuration.schema import Sweep
+from estimator_runs.ended import ended_step
 from estimator_runs.sweep.directory import Outcome
 
 
@@ -55,9 +56,10 @@ def run_trial(read: Read, model_dir: Path, sweep: Sweep, is_pruned: Callable[[Ma
         _check_parts(experiment.train_hooks)
     steps: dict[int, float] = {}
     values: list[float] = []
+    before = 0
     for step in [*range(every, last, every), last]:
         try:
-            metrics, stands = evaluated(experiment, step)
+            metrics, stands = evaluated(experiment, step, before)
         except NanLossDuringTrainingError as error:
             return Outcome(state="FAIL", steps=steps, reason=str(error))
         values = [_objective(metrics, one.metric) for one in sweep.objectives]
@@ -68,6 +70,7 @@ def run_trial(read: Read, model_dir: Path, sweep: Sweep, is_pruned: Callable[[Ma
             break
         if step < last and is_pruned(steps):
             return Outcome(state="PRUNED", values=values, steps=steps)
+        before = step
     return Outcome(state="COMPLETE", values=values, steps=steps if len(sweep.objectives) == 1 else {})
 
 
@@ -82,16 +85,18 @@ def _check_parts(hooks: Sequence[object]) -> None:
             )
 
 
-def evaluated(experiment: Any, step: int) -> tuple[Mapping[str, Any], int]:
+def evaluated(experiment: Any, step: int, before: int = 0) -> tuple[Mapping[str, Any], int]:
     """Returns the metrics at a step, and the step. If the training has ended earlier, it is that earlier step.
 
-    It trains up to the step and evaluates, unless both are done. An input that has ended does not start again.
+    It trains up to the step and evaluates, unless both are done. An input that has ended does not start again, nor does
+    a training that a hook has stopped between the step `before`, where the last part ended, and this step.
     """
     estimator = experiment.estimator
     done = read_eval_metrics(estimator.eval_dir())
     if step in done:
         return done[step], step
-    if not _nothing_left(experiment):
+    stopped = ended_step(estimator)
+    if not (stopped is not None and before < stopped) and not _nothing_left(experiment):
         estimator.train(experiment.train_input_fn, hooks=experiment.train_hooks, max_steps=step)
     path = estimator.latest_checkpoint()
     stands = step if path is None else checkpoint_step(path)  # without one, the evaluation reports it
