@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import estimator_core as ec
-from estimator_core.errors import ArgumentError, ArgumentTypeError
+from estimator_core.errors import ArgumentError, ArgumentTypeError, InputError
 from estimator_inputs import Schema, csv_input_fn, learn_schema, read_tfrecord, write_tfrecord
 from estimator_inputs.reading.files import find_files
 from plugins.inputs.tests.written import WRITERS, ids, input_of, some_rows, write_csv, write_files
@@ -155,6 +155,25 @@ def test_every_row_belongs_to_one_process(patterns: dict[str, str], kind: str, s
         sizes = [len(part) for part in parts]
         if kind != "parquet" or shards == 4:
             assert max(sizes) - min(sizes) <= N / shards / 2
+
+
+def shares(source: Any) -> list[list[int]]:
+    """Returns the ids that each of two processes reads."""
+    contexts = [ec.inputs.InputContext(num_input_pipelines=2, input_pipeline_id=index) for index in range(2)]
+    return [[row for batch in source(input_context=one) for row in batch["id"].tolist()] for one in contexts]
+
+
+def test_a_process_whose_files_have_no_rows_in_a_later_epoch_reads_the_next_one(tmp_path: Path) -> None:
+    """The run ended in that epoch with an error, and again after each restart."""
+    for number, rows in enumerate([[0, 1, 2], [3, 4], [], []]):
+        (tmp_path / f"{number}.csv").write_text("\n".join(["id", *map(str, rows)]) + "\n")
+    pattern, options = f"{tmp_path}/*.csv", {"shuffle": True, "seed": 3, "shard_by": "files"}
+    assert all(shares(csv_input_fn(pattern, 1, num_epochs=3, **options)))
+    whole = shares(csv_input_fn(pattern, 1, num_epochs=6, **options))
+    assert sorted(whole[0] + whole[1]) == sorted([*range(5)] * 6)
+    assert max(map(len, whole)) > 15  # in the last three epochs, one of the processes has no row
+    with pytest.raises(InputError, match="No rows for process"):
+        shares(csv_input_fn([tmp_path / "0.csv", tmp_path / "2.csv"], 1, **options))
 
 
 def test_another_input_is_told_by_its_fingerprint(patterns: dict[str, str], tmp_path: Path) -> None:

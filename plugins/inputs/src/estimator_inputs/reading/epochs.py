@@ -96,6 +96,9 @@ class EpochReader:
         plan, bad = self._plan, self.bad
         threads = plan.parser_num_threads
         epoch = 0 if start is None else int(start["epoch"])
+        had_rows = start is not None
+        # in another epoch, the process has other files, of which some have rows
+        may_lack = self._by_files and self._shard[1] > 1 and self._seed is not None
         bad.begin(0 if start is None else int(start["bad"]), of_epoch=0 if start is None else start["blocks"]["bad"])
         executor = ThreadPoolExecutor(threads, thread_name_prefix="estimator-inputs") if threads else None
         ending = sys.is_finalizing  # a local name, because the names of modules are gone when the interpreter ends
@@ -106,13 +109,13 @@ class EpochReader:
                     yield EpochWindow(window.columns, window.rows, {"epoch": epoch, "bad": before, **window.place})
                     rows += window.rows
                 bad.end_epoch(epoch, rows)
-                if not rows and start is None:
+                if not rows and start is None and not (had_rows and may_lack):
                     here = f" for process {self._shard[0]} of {self._shard[1]}" if self._shard[1] > 1 else ""
                     raise NoRowsError(
                         f"No rows{here} in {len(self._files)} files, "
                         f"beginning with {self._files[0]} ({bad.count} bad rows were skipped)."
                     )
-                epoch, start = epoch + 1, None
+                epoch, start, had_rows = epoch + 1, None, had_rows or bool(rows)
         finally:
             if executor is not None and not ending():  # when the interpreter ends, its threads have already ended
                 executor.shutdown()
