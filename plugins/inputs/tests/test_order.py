@@ -157,6 +157,25 @@ def test_every_row_belongs_to_one_process(patterns: dict[str, str], kind: str, s
             assert max(sizes) - min(sizes) <= N / shards / 2
 
 
+def test_files_of_one_name_and_size_in_another_order_are_another_input(tmp_path: Path) -> None:
+    """A resumed run continued in the middle of the wrong file."""
+    for place, folder in enumerate(["data/day=1", "data/day=2"]):
+        (tmp_path / folder).mkdir(parents=True)
+        (tmp_path / folder / "part.csv").write_text(
+            "id\n" + "\n".join(map(str, range(10 + 10 * place, 20 + 10 * place)))
+        )
+    one, two = sorted(tmp_path.glob("data/*/part.csv"))
+    first = ec.inputs.open_input(csv_input_fn([one, two], 4, shuffle=False), mode="train")
+    position = next(first).position
+    other = ec.inputs.open_input(csv_input_fn([two, one], 4, shuffle=False), mode="train", position=position)
+    assert next(other).features["id"].tolist() == [20, 21, 22, 23]
+    assert "starts again: names_and_sizes was" in str(other.restored)
+    (tmp_path / "data").rename(tmp_path / "moved")
+    moved = [tmp_path / "moved" / path.relative_to(tmp_path / "data") for path in (one, two)]
+    same = ec.inputs.open_input(csv_input_fn(moved, 4, shuffle=False), mode="train", position=position)
+    assert next(same).features["id"].tolist() == [14, 15, 16, 17]
+
+
 def shares(source: Any) -> list[list[int]]:
     """Returns the ids that each of two processes reads."""
     contexts = [ec.inputs.InputContext(num_input_pipelines=2, input_pipeline_id=index) for index in range(2)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import zlib
+from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import Executor, ThreadPoolExecutor
 from pathlib import Path
@@ -22,6 +23,9 @@ from estimator_inputs.reading.windows import (
     rows_of_shard,
     shuffled_windows,
 )
+
+#: The bytes that distinguish files of the same name and size.
+_BEGIN = 1 << 16
 
 
 class NoRowsError(InputError):
@@ -72,7 +76,7 @@ class EpochReader:
     def fingerprint(self) -> str:
         """Returns a text that identifies the rows and their order."""
         plan = self._plan
-        sizes = ",".join(f"{path.name}:{path.stat().st_size}" for path in self._files)
+        sizes = ",".join(_names_and_sizes(self._files))
         facts = {
             "files": len(self._files),
             "names_and_sizes": f"{zlib.crc32(sizes.encode()):08x}",
@@ -154,6 +158,19 @@ class EpochReader:
         if not self._by_files and self._shard[1] > 1:
             columns = rows_of_shard(columns, placed.number, self._shard)
         return columns if rows_of(columns) else None
+
+
+def _names_and_sizes(files: tuple[Path, ...]) -> list[str]:
+    """Returns the name and size of each file. Files that share both also have the checksum of their first bytes."""
+    found = [f"{path.name}:{path.stat().st_size}" for path in files]
+    times = Counter(found)
+    pairs = zip(found, files, strict=True)
+    return [one if times[one] == 1 else f"{one}:{_begin_of(path)}" for one, path in pairs]
+
+
+def _begin_of(path: Path) -> str:
+    with path.open("rb") as file:
+        return f"{zlib.crc32(file.read(_BEGIN)):08x}"
 
 
 def _part(held_out: bool | tuple[int, ...]) -> str:
