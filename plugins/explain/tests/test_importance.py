@@ -172,6 +172,34 @@ def test_rows_that_the_input_marks_as_padding_are_left_out_and_the_mark_is_no_fe
     assert {name: value.tolist() for name, value in parts.values.items()} == {"x": numbers[:5].tolist()}
 
 
+class _OfOneLength:
+    """A host transform that refuses rows whose two lengths differ."""
+
+    name, version, files = "of one length", 1, {}
+
+    def config(self):
+        return {}
+
+    def apply(self, batch):
+        if (batch["a"] != batch["b"]).any():
+            raise InputError("All sequences of an example must have the same length.")
+        return batch
+
+
+def test_features_that_belong_together_are_named_if_they_are_shuffled_apart(tmp_path):
+    def of_two(features, labels, mode):
+        y = (features["a"] + features["b"]) * ec.get_variable("slope", (), initializer=jax.nn.initializers.ones)
+        return ec.EstimatorSpec(mode, predictions=y, loss=jnp.mean((y - labels) ** 2), train_op=optax.sgd(0.0))
+
+    batch = {"a": F, "b": F}, F
+    estimator = ec.Estimator(of_two, str(tmp_path), host_transforms=[_OfOneLength()]).train(lambda: [batch])
+    words = r"while a is shuffled: All sequences .* same length\. Features that belong together.*--features a,b\.$"
+    with pytest.raises(ArgumentError, match=words):
+        permutation_importance(estimator, lambda: [batch])
+    (found,) = permutation_importance(estimator, lambda: [batch], features=[("a", "b")])
+    assert found.mean > 1.0
+
+
 def test_a_group_is_shuffled_together(estimator):
     found = permutation_importance(estimator, input_fn(), features=[("x", "word"), "x"], metrics=["loss"], repeats=1)
     assert {one.features for one in found} == {("x", "word"), ("x",)}

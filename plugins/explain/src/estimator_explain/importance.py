@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 import estimator_core as ec
-from estimator_core.errors import ArgumentError, CheckpointNotFoundError
+from estimator_core.errors import ArgumentError, CheckpointNotFoundError, InputError
 from estimator_core.estimator import Estimator
 from estimator_core.metrics import less_is_better
 from estimator_explain.fingerprint import FINGERPRINT, with_fingerprint
@@ -104,7 +104,7 @@ def permutation_importance(
         One record for each feature and metric, the most important feature of the first metric first.
 
     Raises:
-        ArgumentError: a feature or metric does not exist, or the rows cannot be used.
+        ArgumentError: a feature or metric does not exist, or the rows cannot be used, unchanged or shuffled.
         CheckpointNotFoundError: nothing has been trained.
 
     Source: Breiman, "Random Forests", 2001; Fisher, Rudin and Dominici, "All Models are Wrong, but Many are Useful",
@@ -132,7 +132,14 @@ def permutation_importance(
         for number, group in enumerate(groups, 1):
             _log.info("Shuffling %s (%d of %d)", ", ".join(group), number, len(groups))
             orders = [random.permutation(table.count) for _ in range(repeats)]
-            after = [evaluated({name: table.features[name][order] for name in group}) for order in orders]
+            try:
+                after = [evaluated({name: table.features[name][order] for name in group}) for order in orders]
+            except InputError as error:
+                raise ArgumentError(
+                    f"The rows cannot be evaluated while {','.join(group)} is shuffled: {error} Features that belong "
+                    'together, such as sequences of one length, are shuffled together: features=[("a", "b")], in the '
+                    "command --features a,b."
+                ) from error
             if features is None and _only_weighs(before, after, tuple(chosen)):
                 _log.warning("%s is not explained: it changes metrics, but no prediction.", group[0])
                 continue
