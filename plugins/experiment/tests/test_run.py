@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import json
 import os
+import re
 import shlex
 import sys
 from pathlib import Path
@@ -131,6 +132,19 @@ def test_dry_run_tells_whether_one_batch_can_be_learnt(
     assert "loss (scalar)" in output
     assert verdict in output
     assert not Path("runs").exists()
+    (steps,) = re.findall(r"One batch of 8, (\d+) steps", output)
+    assert int(steps) < 300 if code == 0 else int(steps) == 300
+
+
+def test_an_interrupted_dry_run_promises_no_continuation(program: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    stopping = "    def begin(self, run):\n        import os, signal\n        os.kill(os.getpid(), signal.SIGTERM)\n"
+    hooks = f"class Stopping(ec.Hook):\n{stopping}\n\ndef model_fn("
+    text = PROGRAM.replace("def model_fn(", hooks, 1).replace(
+        "train_steps=hparams", "train_monitors=[Stopping()], train_steps=hparams"
+    )
+    program.write_text(text.replace("* SCALE", "* 0.0 + 1.0"))
+    assert main(["run", str(program), "--dry-run"]) == 75
+    assert capsys.readouterr().err.endswith("estimator run: The dry run was interrupted at step 0. It wrote nothing.\n")
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ overfit one batch.
 
 from __future__ import annotations
 
+import logging
 import math
 import tempfile
 import time
@@ -13,12 +14,16 @@ from typing import Any
 import numpy as np
 
 from estimator_core.config import RunConfig
+from estimator_core.errors import PreemptedError
 from estimator_core.hooks import Hook
 from estimator_experiment.cli.run_report import elapsed, table
 from estimator_experiment.rehearsal import find_faults
 
+_log = logging.getLogger("estimator_core")
 _STEPS = 300
 _ENOUGH = 0.1
+#: The seconds between two lines about the loss.
+_EVERY = 10.0
 
 
 def dry_run(experiment_fn: Callable[..., Any], config: RunConfig, hparams: Any) -> int:
@@ -66,7 +71,10 @@ def _try(experiment: Any) -> int:
         element = batch.features if batch.labels is None else (batch.features, batch.labels)
         return (element for _ in range(_STEPS))
 
-    estimator.train(one_batch, hooks=[*(hook for hook in experiment.train_hooks if _prepares_input(hook)), losses])
+    try:
+        estimator.train(one_batch, hooks=[*(hook for hook in experiment.train_hooks if _prepares_input(hook)), losses])
+    except PreemptedError as error:
+        raise PreemptedError(f"The dry run was interrupted at step {error.step}. It wrote nothing.") from None
     _describe(estimator, experiment, losses)
     first, best = losses.of_steps[0], min(losses.of_steps)
     overfits = best <= _ENOUGH * first if first > 0 else best < first
@@ -103,9 +111,10 @@ def _describe(estimator: Any, experiment: Any, losses: _Losses) -> None:
 
 
 class _Losses(Hook):
-    """Keeps the loss of every step."""
+    """Keeps the loss of every step. Stops when the batch is learnt."""
 
     def __init__(self) -> None:
+        self._told = time.monotonic()
         self.of_steps: list[float] = []
         self.outputs: list[str] = []
         self.batch_size = 0
@@ -124,7 +133,13 @@ class _Losses(Hook):
         return step + 1
 
     def after_step(self, run: Any, step: int, out: Any) -> None:
-        self.of_steps.append(float(out["loss"]))
+        loss = float(out["loss"])
+        self.of_steps.append(loss)
+        if self.of_steps[0] > 0 and loss <= _ENOUGH * self.of_steps[0]:
+            run.request_stop("the batch is learnt")
+        if time.monotonic() - self._told > _EVERY:
+            self._told = time.monotonic()
+            _log.info("One batch, step %d of at most %d: loss %.4g", step, _STEPS, loss)
 
 
 def _bytes(size: int) -> str:
