@@ -109,10 +109,10 @@ def check_path(name: object) -> None:
         VariableError: the name is not a string of parts joined by `/`, each of letters, digits, `_`, `.` and `-`.
     """
     if not isinstance(name, str) or not name or not all(_PATH_PART.fullmatch(part) for part in name.split("/")):
+        shown = repr(name) if isinstance(name, str) else f"A {type(name).__name__}"
         raise VariableError(
-            f"{name!r} cannot name a variable or scope. Names are parts joined by '/', each made of letters, "
-            "digits, '_', '.' and '-'; "
-            "for example 'encoder/layer_0/kernel'."
+            f"{shown} cannot name a variable or scope. Names are strings of parts joined by '/', each made of letters, "
+            "digits, '_', '.' and '-'; for example 'encoder/layer_0/kernel'."
         )
 
 

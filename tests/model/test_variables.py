@@ -124,7 +124,8 @@ def test_set_variable_needs_a_declared_variable(runner, batch):
 
 @pytest.mark.parametrize("name", ["", "/a", "a/", "a//b", "a b", 3, None])
 def test_names_that_cannot_be_paths(runner, batch, name):
-    with pytest.raises(VariableError, match="cannot name a variable or scope"):
+    shown = repr(name) if isinstance(name, str) else f"A {type(name).__name__}"
+    with pytest.raises(VariableError, match=f"^{shown} cannot name a variable or scope"):
         runner(lambda x: get_variable(name, (1,))).discover(batch)
 
 
