@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import logging
 import time
 from collections.abc import Callable, Collection, Sequence
@@ -66,12 +67,13 @@ def _next_step(spec: EvalSpec, steps: Collection[int], seen: int) -> int:
 
 
 def _seen_before(estimator: Any, spec: EvalSpec) -> int:
-    """Returns the step before the newest checkpoint with a result of the spec; -1 without one.
+    """Returns the step before the last of the oldest checkpoints that have a result of the spec; -1 without one.
 
     A restarted evaluator begins with this checkpoint, because a kill may have prevented its exports.
     """
     results = read_eval_metrics(estimator.eval_dir(spec.name), with_checkpoint=True)
-    return max(results.keys() & set(map(checkpoint_step, all_checkpoints(estimator.model_dir))), default=0) - 1
+    steps = sorted(map(checkpoint_step, all_checkpoints(estimator.model_dir)))
+    return max(itertools.takewhile(results.__contains__, steps), default=0) - 1
 
 
 def evaluate_continuously(
