@@ -136,6 +136,48 @@ def test_lists_that_are_nested_unevenly_are_refused_by_name(estimator, tmp_path,
         loaded.raw_signatures["serving_default"](**uneven)
 
 
+class Words:
+    """Converts words, and numbers that it receives as objects, to the feature x."""
+
+    name, version = "test_words", 1
+
+    def apply(self, batch):
+        length = [len(str(one)) for one in batch["word"].tolist()]
+        return {"x": np.repeat(np.float32(length)[:, None], 3, axis=1)}
+
+
+@pytest.mark.parametrize(
+    ("dtype", "words", "told"),
+    [
+        ("int64", ["7", "8"], "input 'word' must be int64, given '7' in row 0"),
+        ("int64", [7, None], "input 'word' must be int64, given None in row 1"),
+        ("int64", np.array([7, b"8"], object), "input 'word' must be int64, given b'8' in row 1"),
+        ("int32", np.array([7, float("nan")], object), "input 'word' must be int32, given nan in row 1"),
+        ("float32", [1.5, "8"], "input 'word' must be float32, given '1.5' in row 0"),
+        ("float32", np.array([None, "8"], object), "input 'word' must be float32, given '8' in row 1"),
+        ("bool", ["true"], "input 'word' must be bool, given 'true' in row 0"),
+        ("int64", np.array([7, np.int64(8), True, np.True_], object), None),
+        ("int64", [True, False], None),
+        ("float32", [1.5, None], None),
+        ("string", [7, None], None),
+    ],
+)
+def test_texts_and_missing_values_are_refused_where_numbers_are_received(estimator, tmp_path, dtype, words, told):
+    """`estimator serve` refuses them, too. A transform could read them as other words."""
+    raw = RawSignature(
+        signature=ec.export.load(estimator.export_saved_model(str(tmp_path), receiver_fn)).signatures[
+            "serving_default"
+        ],
+        inputs={"word": ec.export.Feature((None,), dtype)},
+        before=(Words(),),
+    )
+    if told is None:
+        assert raw(word=words)["logits"].shape == (len(words), 2)
+    else:
+        with pytest.raises(ArgumentError, match=told):
+            raw(word=words)
+
+
 def scaled(features, labels, mode):
     return model_fn({"x": features["x"] * features.get("scale", 1.0)}, labels, mode)
 

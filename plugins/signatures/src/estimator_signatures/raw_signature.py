@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from numbers import Integral
 
 import numpy as np
 
@@ -45,14 +46,15 @@ class RawSignature:
         """Runs the transforms and the signature on one batch.
 
         Raises:
-            ArgumentError: inputs are missing, unknown or nested unevenly, or a transform refuses them.
+            ArgumentError: inputs are missing, unknown, nested unevenly or no numbers where numbers are received, or a
+                transform refuses them.
         """
         missing, unknown = sorted(self.inputs.keys() - arrays.keys()), sorted(arrays.keys() - self.inputs.keys())
         if missing or unknown:
             raise ArgumentError(
                 f"missing inputs {missing}, unknown inputs {unknown}. The signature takes {dict(self.inputs)}."
             )
-        given = {name: _array(name, value) for name, value in arrays.items()}
+        given = {name: _array(name, value, self.inputs[name]) for name, value in arrays.items()}
         try:
             found = self.signature(**self.prepare(given))
         except ArgumentError as error:
@@ -91,8 +93,21 @@ class RawSignature:
         return shown
 
 
-def _array(name: str, value: object) -> np.ndarray:
+def _array(name: str, value: object, feature: Feature) -> np.ndarray:
     try:
-        return np.asarray(value)
+        array = np.asarray(value)
     except ValueError as error:
         raise ArgumentError(f"input {name!r} is not an array: {error} Lists must be nested evenly.") from error
+    if feature.dtype != "string" and array.dtype.kind in "OSUT":
+        for place, one in enumerate(array.reshape(-1).tolist()):
+            if not _is_number(one, feature):
+                row = f" in row {place * len(array) // array.size}" if array.ndim else ""
+                raise ArgumentError(f"input {name!r} must be {feature.dtype}, given {one!r}{row}.")
+    return array
+
+
+def _is_number(value: object, feature: Feature) -> bool:
+    """Returns whether a transform receives a value as a number. A missing float may be any object except text."""
+    if "float" in feature.dtype:
+        return not isinstance(value, (str, bytes))
+    return isinstance(value, (Integral, np.bool_))
