@@ -279,6 +279,35 @@ def test_heads_that_cannot_be(tmp_path: Path, text: str, fault: str) -> None:
         read_table(tmp_path, text)
 
 
+@pytest.mark.parametrize("kind", ["gzip", "bz2", "xz", "zstd", "lz4"])
+@pytest.mark.parametrize("make", [csv_input_fn, jsonl_input_fn])
+def test_a_compressed_file_without_a_suffix_is_refused_as_such(tmp_path: Path, make: Any, kind: str) -> None:
+    import bz2
+    import lzma
+
+    import pyarrow as pa
+
+    content = b'{"a": 1}\n' if make is jsonl_input_fn else b"a\n1\n"
+    pack = {"gzip": gzip.compress, "bz2": bz2.compress, "xz": lzma.compress}.get(kind)
+    path = tmp_path / "rows"
+    if pack is None:
+        with pa.output_stream(str(path), compression=kind) as stream:
+            stream.write(content)
+    else:
+        path.write_bytes(pack(content))
+    with pytest.raises(
+        InputError, match=rf"rows has the compression '{kind}'\. Set compression='{kind}', or add the suf"
+    ):
+        make(path, 1, shuffle=False)
+    assert next(make(path, 1, shuffle=False, compression=kind)())["a"].tolist() == [1]
+
+
+def test_a_zip_archive_is_refused_as_such(tmp_path: Path) -> None:
+    (tmp_path / "rows.csv").write_bytes(b"PK\x03\x04" + bytes(40))
+    with pytest.raises(InputError, match=r"rows\.csv is a zip archive\. Extract its files\."):
+        csv_input_fn(tmp_path / "rows.csv", 1, shuffle=False)
+
+
 def test_names_of_columns_that_are_not_utf_8_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "rows.csv"
     path.write_bytes("größe,n\n1,2\n".encode("latin1"))

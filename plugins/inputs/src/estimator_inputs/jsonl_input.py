@@ -15,7 +15,7 @@ import numpy as np
 from estimator_core.errors import InputError
 from estimator_inputs.reading.blocks import BadRow, Block, Piece, Place, joined, split_labels
 from estimator_inputs.reading.file_input import FileInput
-from estimator_inputs.reading.files import FilePattern, find_files, opened
+from estimator_inputs.reading.files import FilePattern, check_is_text, find_files, opened
 from estimator_inputs.reading.options import ReadOptions, ReadPlan
 from estimator_inputs.reading.ragged import Columns, join
 from estimator_inputs.reading.vocabulary import Vocabularies
@@ -195,6 +195,7 @@ def _infer(
             return _types_of(head)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError, UnicodeDecodeError):
         pass
+    check_is_text(path, head)
     other = other_form(head)
     if other is not None:
         raise InputError(f"{path}: {other}")

@@ -7,6 +7,7 @@ import glob
 import gzip
 import lzma
 import os
+import re
 import zlib
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
@@ -21,6 +22,14 @@ from estimator_inputs.reading.zlib_stream import open_zlib
 #: Compression by the last suffix of a name.
 _BY_SUFFIX = {".gz": "gzip", ".gzip": "gzip", ".bz2": "bz2", ".xz": "xz", ".zst": "zstd", ".lz4": "lz4"}
 COMPRESSIONS = ("auto", "none", *sorted({*_BY_SUFFIX.values()}), "zlib")
+#: Patterns of the first bytes of compressed files.
+_BEGINS = {
+    rb"\x1f\x8b": "gzip",
+    rb"BZh[1-9]1AY&SY": "bz2",
+    rb"\xfd7zXZ\0": "xz",
+    rb"\x28\xb5\x2f\xfd": "zstd",
+    rb"\x04\x22\x4d\x18": "lz4",
+}
 _PIECE = 1 << 20
 _DOWNLOAD = "Download the file, and pass its path."
 _HELP = {
@@ -90,6 +99,22 @@ def suffix_of(compression: str) -> str:
         ('.gz', '')
     """
     return next((suffix for suffix, kind in _BY_SUFFIX.items() if kind == compression), "")
+
+
+def check_is_text(path: Path, head: bytes) -> None:
+    """Refuses a text file that begins as compressed files do.
+
+    Raises:
+        InputError: the file is compressed. The message says how to read it.
+    """
+    for begin, kind in _BEGINS.items():
+        if re.match(begin, head, re.DOTALL):
+            raise InputError(
+                f"{path} has the compression {kind!r}. Set compression={kind!r}, or add the suffix {suffix_of(kind)} "
+                "to its name."
+            )
+    if head.startswith(b"PK\3\4"):
+        raise InputError(f"{path} is a zip archive. Extract its files.")
 
 
 @contextmanager

@@ -12,6 +12,7 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from estimator_core.errors import InputError
+from estimator_inputs.reading.files import check_is_text
 from estimator_inputs.table.types import ColumnType, inferred
 from estimator_inputs.text.csv_table import CsvFormat, fields_of, read_columns
 from estimator_inputs.text.quotes import record_ends
@@ -46,6 +47,7 @@ def read_header(stream: BinaryIO, form: CsvFormat, path: Path) -> tuple[list[str
     head, ends = _read(stream, form, records=1)
     if not head.strip():
         raise InputError(f"{path} is empty: its first line should name the columns.")
+    check_is_text(path, head)
     if head.startswith(_UTF_16):
         raise InputError(f"{path} is text in UTF-16. Write it again in UTF-8: iconv -f UTF-16 -t UTF-8.")
     if b"\0" in head[: int(ends[0]) if ends.size else len(head)]:
