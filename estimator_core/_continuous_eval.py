@@ -94,31 +94,31 @@ def evaluate_continuously(
     """
     evaluations = Evaluations(estimator, specs)
     sleep(max(spec.start_delay_secs for spec in specs))
-    ended = _TrainingEnded(estimator.model_dir)
+    has_ended = _TrainingEnded(estimator.model_dir)
     due = {spec.name: 0.0 for spec in specs}
     estimator.latest_checkpoint()  # refreshes the model_dir
     seen = {
         spec.name: _seen_before(estimator, spec) for spec in specs
     }  # the step of the last checkpoint that the spec asked for
     while True:
-        last = ended()  # called before the look-up, because the last checkpoint exists when training ends
+        ended = has_ended()  # called before the look-up, because the last checkpoint exists when training ends
         began = clock()
         newest = estimator.latest_checkpoint()  # also refreshes the model_dir
         paths = {checkpoint_step(path): path for path in (*all_checkpoints(estimator.model_dir), newest) if path}
         final = max_steps is not None and max(paths, default=-1) >= max_steps
         wanted = {spec.name: _next_step(spec, paths, seen[spec.name]) for spec in specs}
-        if wanted == seen and (final or last):
+        if wanted == seen and (final or ended):
             break
-        asked: dict[int, list[EvalSpec]] = {}
+        asking: dict[int, list[EvalSpec]] = {}  # by the step that they ask for
         for spec in specs:
-            if wanted[spec.name] != seen[spec.name] and (final or last or due[spec.name] <= began):
-                asked.setdefault(wanted[spec.name], []).append(spec)
-        for step, of in asked.items():
-            seen |= {spec.name: step for spec in of}
-            if evaluations.of_checkpoint(paths[step], final=final and step == max(paths), specs=of):
-                due |= {spec.name: began + spec.throttle_secs for spec in of}
+            if wanted[spec.name] != seen[spec.name] and (final or ended or due[spec.name] <= began):
+                asking.setdefault(wanted[spec.name], []).append(spec)
+        for step, those in asking.items():
+            seen |= {spec.name: step for spec in those}
+            if evaluations.of_checkpoint(paths[step], final=final and step == max(paths), specs=those):
+                due |= {spec.name: began + spec.throttle_secs for spec in those}
         if not final:
-            sleep(max(0.0 if asked else _POLL_SECONDS, min(due.values()) - clock()))
+            sleep(max(0.0 if asking else _POLL_SECONDS, min(due.values()) - clock()))
     evaluations.export_final()
     evaluations.wait()
     return evaluations

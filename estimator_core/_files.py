@@ -257,8 +257,8 @@ def on_one_line(what: str, location: str) -> str:
     return location
 
 
-def local_directory(argument: str, path: str) -> str:
-    """Returns the path of a directory, with `~` expanded.
+def check_local(argument: str, path: str) -> None:
+    """Refuses a URL where a directory of this machine is needed.
 
     Args:
         argument: the name of the argument, for messages.
@@ -269,12 +269,10 @@ def local_directory(argument: str, path: str) -> str:
             there.
 
     Example:
-        >>> local_directory("model_dir", "runs/one")
-        'runs/one'
+        >>> check_local("compile_cache", "runs/one")
     """
     if scheme := scheme_of(path):
         raise ArgumentError(
             f"{argument} is {path!r}, but {scheme}:// is not supported: a directory of this machine is needed. Mount "
             "the bucket, or train into a local directory and copy it."
         )
-    return os.path.expanduser(path)

@@ -6,12 +6,12 @@ import copy
 import functools
 import inspect
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field, fields
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from estimator_core._cluster import ClusterInfo, Processes, detect_processes
-from estimator_core._files import expanded, local_directory, on_one_line
+from estimator_core._files import check_local, expanded, on_one_line
 from estimator_core._moved import home_of
 from estimator_core._roles import checked_choices
 from estimator_core._wrong_arguments import leaving_out
@@ -348,7 +348,13 @@ def _is_word(value: Any) -> bool:
 
 
 def _selects_plugins(value: Any) -> bool:
-    return value in (True, False) or (not isinstance(value, str) and all(isinstance(name, str) for name in value))
+    named = isinstance(value, Iterable) and not isinstance(value, str)
+    return value in (True, False) or (named and all(isinstance(name, str) for name in value))
+
+
+def _is_mesh(value: Any) -> bool:
+    axes: Mapping[Any, Any] = value if isinstance(value, Mapping) else {}
+    return bool(axes) and all(isinstance(axis, str) and _is_int(size) for axis, size in axes.items())
 
 
 def _int_from(least: int) -> _Accepts:
@@ -375,7 +381,7 @@ def _require(config: RunConfig, error: type[Exception], accepts: _Accepts, expec
     for name in names:
         value: object = getattr(config, name)
         if not accepts(value):
-            raise error(f"{name} should be {expected}, given: {value!r}.")
+            raise error(f"{name} should {expected}, given: {value!r}.")
 
 
 def _check(config: RunConfig) -> None:
@@ -385,38 +391,30 @@ def _check(config: RunConfig) -> None:
     if config.tf_random_seed is not None and not 0 <= config.tf_random_seed < 2**64:
         raise ArgumentError(f"tf_random_seed must lie in [0, 2**64), given: {config.tf_random_seed}.")
     value = functools.partial(_require, config, ArgumentError)
-    value(_none_or(_int_from(0)), "an int >= 0 or None", "save_summary_steps", "keep_checkpoint_max")
-    value(_none_or(_int_from(1)), "an int >= 1 or None", "save_checkpoints_steps", "log_step_count_steps")
-    value(_int_from(1), "an int >= 1", "accumulate_steps", "full_checkpoint_every")
-    value(_none_or(_is_positive), "> 0", "save_checkpoints_secs", "keep_checkpoint_every_n_hours", "grace_secs")
-    value(_auto_or_int_from(1), '"auto" or an int >= 1', "steps_per_dispatch", "batches_per_dispatch")
-    value(_auto_or_int_from(0), '"auto" or an int >= 0', "prefetch")
-    value(_one_of(("batch_mean", "example_mean")), '"batch_mean" or "example_mean"', "eval_loss")
+    value(_none_or(_int_from(0)), "be an int >= 0 or None", "save_summary_steps", "keep_checkpoint_max")
+    value(_none_or(_int_from(1)), "be an int >= 1 or None", "save_checkpoints_steps", "log_step_count_steps")
+    value(_int_from(1), "be an int >= 1", "accumulate_steps", "full_checkpoint_every")
+    value(_none_or(_is_positive), "be > 0", "save_checkpoints_secs", "keep_checkpoint_every_n_hours", "grace_secs")
+    value(_auto_or_int_from(1), 'be "auto" or an int >= 1', "steps_per_dispatch", "batches_per_dispatch")
+    value(_auto_or_int_from(0), 'be "auto" or an int >= 0', "prefetch")
+    value(_one_of(("batch_mean", "example_mean")), 'be "batch_mean" or "example_mean"', "eval_loss")
     for name, words in _WORDS.items():
-        value(_one_of(words), f"one of {words}", name)
+        value(_one_of(words), f"be one of {words}", name)
     kind = functools.partial(_require, config, ArgumentTypeError)
-    kind(_is_word, 'a name such as "auto" or "cpu"', "backend")
-    kind(_none_or(_is_word), 'a directory, "auto" or None', "compile_cache")
-    local_directory("compile_cache", config.compile_cache or "")
-    kind(_none_or(_is(KeepBest)), 'None or ec.KeepBest(metric=..., mode="max")', "keep_checkpoint_best")
-    kind(_is(bool), "True or False", "allow_untrained", "allow_cast", "check_inputs", "debug")
-    kind(_selects_plugins, "True, False or a list of plugin names", "default_hooks")
+    kind(_is_word, 'be a name such as "auto" or "cpu"', "backend")
+    kind(_none_or(_is_word), 'be a directory, "auto" or None', "compile_cache")
+    check_local("compile_cache", config.compile_cache or "")
+    kind(_none_or(_is(KeepBest)), 'be None or ec.KeepBest(metric=..., mode="max")', "keep_checkpoint_best")
+    kind(_is(bool), "be True or False", "allow_untrained", "allow_cast", "check_inputs", "debug")
+    kind(_selects_plugins, "be True, False or a list of plugin names", "default_hooks")
+    kind(_none_or(_is_mesh), 'map axis names to sizes, for example {"data": -1}', "mesh")
     _check_mesh(config)
 
 
 def _check_mesh(config: RunConfig) -> None:
-    mesh = config.mesh
-    if mesh is not None:
-        if (
-            not isinstance(mesh, Mapping)
-            or not mesh
-            or not all(isinstance(axis, str) and _is_int(size) for axis, size in mesh.items())
-        ):
-            raise ArgumentTypeError(
-                f'mesh should map axis names to sizes, for example {{"data": -1}}, given: {mesh!r}.'
-            )
-        if any(size == 0 or size < -1 for size in mesh.values()) or list(mesh.values()).count(-1) > 1:
-            raise ArgumentError(f"mesh sizes should be positive, with -1 at most once, given: {dict(mesh)!r}.")
+    mesh = config.mesh or {}
+    if any(size == 0 or size < -1 for size in mesh.values()) or list(mesh.values()).count(-1) > 1:
+        raise ArgumentError(f"mesh sizes should be positive, with -1 at most once, given: {dict(mesh)!r}.")
     for name, entry in config.logical_axis_rules.items():
         axes = (entry,) if isinstance(entry, str) else entry or ()
         if not isinstance(name, str) or not all(isinstance(axis, str) for axis in axes):

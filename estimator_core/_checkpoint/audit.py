@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from estimator_core._checkpoint import catalog
@@ -80,7 +81,7 @@ def audit(model_dir: Path) -> Audit:
         findings += _of_event_files(model_dir, lineage, under_way)
         if not under_way:
             findings += [
-                Finding(kind="results", path=_in(model_dir, path), text="differs from the journal", mendable=True)
+                _finding(model_dir, "results", path, "differs from the journal", mendable=True)
                 for path, _ in differing_results(model_dir, lineage)
             ]
     return _audit(str(model_dir), lineage, under_way, findings)
@@ -186,6 +187,7 @@ def _is_right(storage: Storage, key: str | None, whole: Lineage | None = None) -
 
 
 def _of_checkpoints(model_dir: Path, lineage: Lineage, under_way: bool) -> Iterator[Finding]:
+    found = partial(_finding, model_dir, "checkpoint")
     root = catalog.checkpoints_dir(model_dir)
     known: set[Path] = set()
     for step, saved in sorted(lineage.saved.items()):
@@ -193,30 +195,32 @@ def _of_checkpoints(model_dir: Path, lineage: Lineage, under_way: bool) -> Itera
         path = catalog.where_is(root, saved, look_only=True)
         known.add(path or named)
         if path is None:
-            text = "differs from what was saved" if named.exists() else "is missing"
-            yield Finding(kind="checkpoint", path=_in(model_dir, named), text=f"{text}: the journal names it")
+            what = "differs from what was saved" if named.exists() else "is missing"
+            yield found(named, f"{what}: the journal names it")
             continue
         if path != named and not under_way:
-            text = f"was not renamed to {named.name}: a process was killed"
-            yield Finding(kind="checkpoint", path=_in(model_dir, path), text=text, mendable=True)
+            yield found(path, f"was not renamed to {named.name}: a process was killed", mendable=True)
         try:
             check_files(path, read_manifest(path))
         except CheckpointError as error:
-            yield Finding(kind="checkpoint", path=_in(model_dir, path), text=str(error))
+            yield found(path, str(error))
+    if not under_way and root.is_dir():  # a run that trains has directories that it has not recorded yet
+        yield from _of_others(model_dir, lineage, sorted(set(root.iterdir()) - known))
+
+
+def _of_others(model_dir: Path, lineage: Lineage, paths: Iterable[Path]) -> Iterator[Finding]:
+    """Yields the findings about directories beside the checkpoints that the journal names."""
     retired = set(lineage.retired.values())
-    for path in sorted(root.iterdir()) if root.is_dir() and not under_way else ():
-        if path in known:
-            continue
+    for path in paths:
         if catalog.work_epoch(path.name) is not None:
             digest = catalog.manifest_digest(path)
             dead = path.name.startswith(catalog.WRITING) or digest is None or digest in retired
-            yield Finding(kind="leftover", path=_in(model_dir, path), text="left by an interrupted run", mendable=dead)
+            yield _finding(model_dir, "leftover", path, "left by an interrupted run", mendable=dead)
         elif catalog.is_step(path.name):
             dead = catalog.manifest_digest(path) in retired
-            text = (
-                "is retired and was not deleted" if dead else "is not used: no run of this model_dir has saved it there"
-            )
-            yield Finding(kind="checkpoint", path=_in(model_dir, path), text=text, mendable=dead)
+            unknown = "is not used: no run of this model_dir has saved it there"
+            text = "is retired and was not deleted" if dead else unknown
+            yield _finding(model_dir, "checkpoint", path, text, mendable=dead)
 
 
 def _of_event_files(model_dir: Path, lineage: Lineage, under_way: bool) -> Iterator[Finding]:
@@ -228,13 +232,13 @@ def _of_event_files(model_dir: Path, lineage: Lineage, under_way: bool) -> Itera
         size, found = counted.get(path, 0), path.stat().st_size
         if found > size and not is_written(path):
             text = f"has {found - size} bytes beyond the {size} that the journal counts: a run was interrupted"
-            yield Finding(kind="event file", path=_in(model_dir, path), text=text, mendable=True)
+            yield _finding(model_dir, "event file", path, text, mendable=True)
     for path, size in counted.items():
         found = path.stat().st_size if path.is_file() else 0
         if found < size:
             text = f"has {found} of the {size} bytes that the journal counts: some points are lost"
-            yield Finding(kind="event file", path=_in(model_dir, path), text=text)
+            yield _finding(model_dir, "event file", path, text)
 
 
-def _in(model_dir: Path, path: Path) -> str:
-    return path.relative_to(model_dir).as_posix()
+def _finding(model_dir: Path, kind: str, path: Path, text: str, *, mendable: bool = False) -> Finding:
+    return Finding(kind=kind, path=path.relative_to(model_dir).as_posix(), text=text, mendable=mendable)

@@ -150,7 +150,7 @@ def _own_parts(value: Any) -> Iterator[tuple[Box, Any]]:
 
 #: A piece is written whole if more than one of this many rows has changed, because the changed rows are copied in
 #: memory.
-_MOST = 8
+_ONE_IN = 8
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -194,7 +194,7 @@ def write_part(
     index: list[Piece] = []  # the current form of the pieces that are in the linked pack or replace rows of one there
     for key, piece in host_pieces(arrays, pieces).items():
         rows = changed.get(key)
-        if rows is None or _MOST * rows.size > len(piece.array):
+        if rows is None or _ONE_IN * rows.size > len(piece.array):
             written.append(piece)
             continue
         index.append(described(piece))

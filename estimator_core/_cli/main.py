@@ -189,18 +189,25 @@ def _guarded(given: argparse.Namespace) -> int:
         print(f"{program}: error: {told}{'' if of_the_words else f' [{_heading(error)}]'}", file=sys.stderr)
         return WRONG_USAGE if of_the_words else FAILED
     except OSError as error:
-        heading, cure = _REFUSED.get(error.errno or 0, ("", ""))
-        paths = " -> ".join(str(path) for path in (error.filename, error.filename2) if path is not None)
-        if debug or not heading or not (paths or heading == "StorageFullError"):  # no path: a port
+        told = _refusal(error)
+        if debug or told is None:
             raise
-        told = f"{paths}: {error.strerror}" if paths else f"{error.strerror} (--debug shows where)"
-        told = f"{told}. {cure}" if error.strerror == os.strerror(error.errno or 0) else told  # else it says its own
-        notes = "".join(f"\n  {note}" for note in getattr(error, "__notes__", ()))  # such as the hook
-        print(f"{program}: error: {told} [{heading}]{notes}", file=sys.stderr)
+        print(f"{program}: error: {told}", file=sys.stderr)
         return FAILED
     except KeyboardInterrupt:
         print(f"{program}: interrupted", file=sys.stderr)
         return INTERRUPTED
+
+
+def _refusal(error: OSError) -> str | None:
+    """Returns the message for what a file system refuses; None for any other error, whose traceback is needed."""
+    heading, cure = _REFUSED.get(error.errno or 0, ("", ""))
+    paths = " -> ".join(str(path) for path in (error.filename, error.filename2) if path is not None)
+    if not heading or not (paths or heading == "StorageFullError"):  # no path: a port
+        return None
+    told = f"{paths}: {error.strerror}" if paths else f"{error.strerror} (--debug shows where)"
+    told = f"{told}. {cure}" if error.strerror == os.strerror(error.errno or 0) else told  # else it says its own
+    return "\n  ".join([f"{told} [{heading}]", *getattr(error, "__notes__", ())])  # a note names the hook, for example
 
 
 @contextlib.contextmanager

@@ -62,8 +62,8 @@ class InputPosition(NamedTuple):
         """
         try:
             state = value["source_state"]
-            if isinstance(state, Mapping) and set(state) == {_BYTES_KEY}:  # pyright: ignore[reportUnknownArgumentType]
-                state = base64.b64decode(state[_BYTES_KEY])  # pyright: ignore[reportUnknownArgumentType]
+            if isinstance(state, Mapping) and set(state) == {_BYTES_KEY}:
+                state = base64.b64decode(state[_BYTES_KEY])
             return cls(
                 fingerprint=str(value["fingerprint"]),
                 examples=int(value["examples"]),

@@ -60,7 +60,7 @@ def under_contract(input_fn: InputFn, contract: DataContract, *, memory: Path, c
     Raises:
         ArgumentTypeError: `contract` is not a DataContract, or input_fn is not callable.
     """
-    if not isinstance(contract, DataContract):  # pyright: ignore[reportUnnecessaryIsInstance]
+    if not isinstance(contract, DataContract):
         raise ArgumentTypeError(f"data_contract needs the methods open and transforms, given: {contract!r}.")
     check_input_fn(input_fn)
     return WrappedInput(

@@ -111,7 +111,7 @@ def with_transforms(
     """
     check_input_fn(input_fn)
     for transform in (*features, *labels):
-        if not isinstance(transform, HostTransform):  # pyright: ignore[reportUnnecessaryIsInstance]
+        if not isinstance(transform, HostTransform):
             raise ArgumentTypeError(
                 f"{transform!r} is not a HostTransform: it needs name, version, config(), files and apply(batch)."
             )
@@ -134,7 +134,7 @@ def apply_transforms(transforms: Sequence[HostTransform], batch: Mapping[str, np
             raise InputError(
                 f"The host transform '{transform.name}' failed on a batch of {_shapes(result)}: {error!r}."
             ) from error
-        if not isinstance(result, Mapping) or not all(isinstance(a, np.ndarray) for a in result.values()):  # pyright: ignore[reportUnnecessaryIsInstance]
+        if not isinstance(result, Mapping) or not all(isinstance(a, np.ndarray) for a in result.values()):
             raise InputError(
                 f"The host transform '{transform.name}' must return a dict of numpy arrays, got: {result!r:.200}."
             )

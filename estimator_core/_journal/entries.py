@@ -167,10 +167,10 @@ def entry_from_json(value: object) -> Entry:
     """
     if not isinstance(value, dict):
         raise ValueError("an entry is not an object")
-    values: dict[str, Any] = dict(value)  # pyright: ignore[reportUnknownArgumentType]
+    values: dict[str, Any] = dict(value)
     kind = _KINDS.get(str(values.pop("is", None)))
     if kind is None:
-        raise ValueError(f"an entry of the unknown kind {value.get('is')!r}")  # pyright: ignore[reportUnknownMemberType]
+        raise ValueError(f"an entry of the unknown kind {value.get('is')!r}")
     types = _TYPES[kind]
     if types.keys() != values.keys():
         raise ValueError(f"an entry {kind.__name__} with the fields {sorted(values)}")

@@ -207,7 +207,7 @@ class Batches:
 
     def peek(self, count: int = 1) -> list[Batch]:
         """Returns the next batches, up to `count`, without consuming them."""
-        while len(self._ahead) < count and self._drawn():
+        while len(self._ahead) < count and self._draw_one():
             pass
         return list(itertools.islice(self._ahead, count))
 
@@ -251,13 +251,13 @@ class Batches:
             except Exception as error:
                 self._note(error)
         else:
-            dispatch = self._draw(room)
+            dispatch = self._group_or_single(room)
         took = perf_counter() - began
         self._account.drawn += took
         if dispatch is None:
             self._source, self._over = iter(()), True
         else:
-            self.quick = took < QUICK_DRAW_SECS * dispatch[3]
+            self.quick = took < QUICK_DRAW_SECS * dispatch[3]  # the steps: an index is faster than a name
         self._newest = dispatch
         return dispatch
 
@@ -300,7 +300,8 @@ class Batches:
         if self._tuner is not None:
             self._tuner.close()
 
-    def _draw(self, room: float) -> Dispatch | None:
+    def _group_or_single(self, room: float) -> Dispatch | None:
+        """Returns the next group if `room` permits it, and a dispatch of one batch otherwise; None at the end."""
         group, self._group = self._group, None
         if group is None and 1 < self.k <= room:
             group = self._stacked()
@@ -315,14 +316,14 @@ class Batches:
         began, ahead = perf_counter(), self._ahead
         if not self.peek() or (self._only is not None and shapes_of(ahead[0]) != self._only):
             return None
-        while len(ahead) < self.k and self._drawn():
+        while len(ahead) < self.k and self._draw_one():
             if perf_counter() - began > self._patience:
                 self.k = 1
         if self.k == 1 or len(ahead) < self.k:
             return None
         return stacked(list(itertools.islice(ahead, self.k)), self.stack_arrays)
 
-    def _drawn(self) -> bool:
+    def _draw_one(self) -> bool:
         """Draws one batch. Returns False if there are no more."""
         try:
             for batch in self._source:

@@ -99,7 +99,10 @@ class HookSchedule:
         self._held: list[_Held] = []
         self._held_until: float = NEVER
         self._written, self._next_look = False, 0.0
-        self._wake = self._attention = self._alarm = self._stop = NEVER
+        # Derived from these lists by `_set`. Three steps: that of the next hook, the one before which `after` does
+        # nothing, and the one before which the loop may group. `_alarm` is the earliest time that a hook has named.
+        self._wake = self._attention = self._stop = self._alarm = NEVER
+        # The number of steps that were not grouped because of hooks; infinite once this was logged.
         self._ungrouped: float = 0
 
     def start(self, state: DeviceState | None = None, chief_hooks: Sequence[Hook] = ()) -> None:
@@ -140,7 +143,7 @@ class HookSchedule:
     def before(self, dispatch: Dispatch) -> None:
         """Calls `before_step` of the hooks that need to see this dispatch."""
         run = self._run
-        upto = run.step + dispatch[3]
+        upto = run.step + dispatch[3]  # the steps: an index is faster than a name
         if upto < self._wake:
             return
         run.batch, run.batch_size = dispatch.last, dispatch.last.size
@@ -203,6 +206,11 @@ class HookSchedule:
     # Private methods
 
     def _attend(self, steps: int, values: Any) -> None:
+        """Notes the values of a dispatch for the hooks that are due or follow outputs, and calls held hooks in time.
+
+        The due hooks are held: those that may be called later see the values while the device computes the next
+        dispatches. If one of them cannot wait, all are called now, in their order.
+        """
         run, batches = self._run, self._batches
         due = self._wake <= run.step
         if due or self._streams:
@@ -227,7 +235,7 @@ class HookSchedule:
             bad = self._state.first_bad_step_so_far() if later else self._state.first_bad_step
             extras = {"first_bad_step": bad}
         return LazyOutputs(
-            values if isinstance(values, Mapping) else {"predictions": values},  # pyright: ignore[reportUnknownArgumentType]
+            values if isinstance(values, Mapping) else {"predictions": values},
             steps=range(step - steps + 1, step + 1),
             stacked=steps > 1,
             extras=extras,
@@ -277,6 +285,7 @@ class HookSchedule:
             self._account.change(outer)
 
     def _ask(self, place: int, step: int) -> None:
+        """Asks a hook for its next step, and records the answer."""
         hook = self._hooks[place]
         wanted = self._calls.ask(hook, "next_step", step)
         within, joins, at, seconds = 0, False, wanted, NEVER
@@ -311,6 +320,7 @@ class HookSchedule:
             self._set()
 
     def _set(self) -> None:
+        """Derives the numbers that the loop compares. With other processes, it always looks for overdue hooks."""
         self._wake = min(self._due, default=NEVER)
         self._alarm = -NEVER if self._agreement.shared else min(self._times, default=NEVER)
         self._attention = -NEVER if self._held or self._streams else self._wake

@@ -103,6 +103,29 @@ def agreed_batches(
     return tell
 
 
+def _check_parts(parts: Sequence[Mapping[str, Any]]) -> None:
+    """Checks that the batches of the processes fit together."""
+    empty = [p for p, part in enumerate(parts) if part["form"] is None]
+    if empty:
+        raise InputError(
+            f"The input of processes {empty} had no batch at all, while others did. Give every process a part: "
+            "use input_context, smaller batches, or fewer processes."
+        )
+    if len({part["form"] for part in parts}) > 1:
+        raise InputError(
+            "The processes' batches differ in their features, dtypes or shapes: "
+            + "; ".join(f"process {p}: {part['form']}" for p, part in enumerate(parts))
+            + ". All processes must run the same input_fn."
+        )
+    totals = [part["total"] for part in parts]
+    if len(set(totals)) > 1:
+        raise InputError(
+            f"The inputs of the processes differ in their number of examples: their batches have {totals} rows in "
+            "total. All processes must run the same input_fn on the same data; an input_fn that divides its data "
+            "itself must accept `input_context`."
+        )
+
+
 #: The number of batches drawn before they are needed, so that the messages of other processes have arrived in time.
 AHEAD = 2
 
@@ -143,26 +166,8 @@ class SharedFeed(Iterator[Any]):
             raise StopIteration
         if batch is not None:
             self._last = batch
-        if self._last is None or any(part["form"] is None for part in parts):
-            empty = [p for p, part in enumerate(parts) if part["form"] is None]
-            raise InputError(
-                f"The input of processes {empty} had no batch at all, while others did. Give every process a part: "
-                "use input_context, smaller batches, or fewer processes."
-            )
-        if len({part["form"] for part in parts}) > 1:
-            raise InputError(
-                "The processes' batches differ in their features, dtypes or shapes: "
-                + "; ".join(f"process {p}: {part['form']}" for p, part in enumerate(parts))
-                + ". All processes must run the same input_fn."
-            )
-        totals = {part["total"] for part in parts}
-        if len(totals) > 1:
-            raise InputError(
-                f"The inputs of the processes differ in their number of examples: their batches have "
-                f"{[part['total'] for part in parts]} rows in total. All processes must run the same input_fn on the "
-                "same data; an input_fn that divides its data itself must accept `input_context`."
-            )
-        if totals != {None}:
+        _check_parts(parts)
+        if parts[0]["total"] is not None:
             return self._dealt(batch)
         size = sum(parts[members[0]]["size"] for members in self._placement.pipelines)
         return self._shared(batch, sizes)._replace(size=size)
@@ -237,7 +242,7 @@ class SharedFeed(Iterator[Any]):
         most = max(sizes)
         first = [members[0] for members in self._placement.pipelines]
 
-        def gather(leaf: Any) -> Any:
+        def of_all(leaf: Any) -> Any:
             own = np.zeros((most, *leaf.shape[1:]), leaf.dtype)
             if not absent:
                 own[: leaf.shape[0]] = leaf
@@ -245,7 +250,7 @@ class SharedFeed(Iterator[Any]):
             whole = np.concatenate([parts[p][:rows] for p, rows in zip(first, sizes, strict=True)])
             return self._placement.put(whole, self._placement.batch_sharding(whole.shape))
 
-        return jax.tree.map(gather, trees)
+        return jax.tree.map(of_all, trees)
 
 
 def _rows(batch: Any) -> int:

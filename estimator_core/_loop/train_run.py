@@ -12,7 +12,7 @@ from estimator_core._builtin_hooks.checkpoint_saver import CheckpointSaverHook
 from estimator_core._checkpoint import CheckpointStore
 from estimator_core._checkpoint.preemption import Preemption
 from estimator_core._cluster.processes import gather
-from estimator_core._inputs import Batch
+from estimator_core._inputs import Batch, BatchSource
 from estimator_core._journal.entries import Entry
 from estimator_core._loop.agreement import INTERRUPTED, decisions_of
 from estimator_core._loop.batches import Batches, feed
@@ -227,24 +227,10 @@ class TrainRun:
         return self._run.summaries.encode_if_due() and told
 
     def _train(self) -> str:
-        call, run, calls, start = self._call, self._run, self._calls, self._start
-        config, devices, live = self._context.config, self._context.devices, call.state
+        call, run, start, devices = self._call, self._run, self._start, self._context.devices
         source = run.open(call.input_fn, input_context(devices), start.position)
-        calls.begin()
-        fed = feed(source, devices.placement, config.prefetch, devices.processes)
-        self._inputs.callback(fed.close)
-        # The decisions of several processes are sent with their batches.
-        alone = not devices.placement.spans_processes
-        batches = Batches(fed, devices.placement.stack, run.time_spent, alone=alone)
-        self._schedule = schedule = HookSchedule(
-            calls,
-            run,
-            batches=batches,
-            account=run.time_spent,
-            agreement=self._decisions,
-            look_after=self._look_after,
-        )
-        self._decisions.watch(fed, schedule.overdue, run)
+        self._calls.begin()
+        batches, schedule = self._begin_drawing(source)
         with run.time_spent.on(INPUT):
             first: Batch | None = batches.first()
         if source.restored is not None:
@@ -257,36 +243,61 @@ class TrainRun:
             run.stopped(start.ending.reason)
         elif start.cut_short and source.ended and call.steps is None:
             run.stopped(INPUT_ENDED)  # exactly where the previous call was killed
-        fresh = start.items is None and live.state is None
+        fresh = start.items is None and call.state.state is None
         discovery = call.programs.discovery(devices, ModeKeys.TRAIN, first, fresh=fresh)
         with devices.placement.context():
             self._begin_state(discovery)
             self._create_hooks(discovery, first, schedule)
-            packing = call.programs.packing(devices, live.ready, discovery)
-            live.carry(packing)
-            step = call.programs.train_step(devices, self._fetches(discovery), packing)
-            run.texts = step.texts
-            run.count_flops = lambda: _flops(step, live.carried, first)
-            program = _in_debug_mode(step) if config.debug else _compiled(step, first)
-            remembered = start.items.timers.get("steps_per_dispatch") if start.items and start.unfinished else None
-            self._k = steps_per_dispatch(
-                config.steps_per_dispatch,
-                remembered,
-                batches,
-                TrainWays(program=program, state=live.carried),
-                devices.processes,
-                call.programs.measured_dispatches.setdefault(step, {}),
-            )
-            batches.group(self._k)
-            programs = {count: program(count) for count in {1, self._k}}
-            # A call that runs no steps does not need a program.
-            if self._k == 1 and not config.debug and run.stop_reason is None and run.step != run.last_step:
-                programs[1] = step.direct(live.carried, first.features, first.labels, first.weights)
+            programs = self._programs(discovery, batches, first)
             with run.summaries.collecting():
-                reason = train_loop(run, live, batches, programs, schedule, InFlightLimiter(), self._decisions)
+                reason = train_loop(run, call.state, batches, programs, schedule, InFlightLimiter(), self._decisions)
             if self._checkpointer is None and reason != INTERRUPTED:
                 self._before_last_save()
             return reason
+
+    def _begin_drawing(self, source: BatchSource) -> tuple[Batches, HookSchedule]:
+        """Returns the batches of the input, and the schedule, which knows when hooks need them one by one."""
+        run, devices = self._run, self._context.devices
+        fed = feed(source, devices.placement, self._context.config.prefetch, devices.processes)
+        self._inputs.callback(fed.close)
+        # The decisions of several processes are sent with their batches.
+        batches = Batches(fed, devices.placement.stack, run.time_spent, alone=not devices.placement.spans_processes)
+        self._schedule = schedule = HookSchedule(
+            self._calls,
+            run,
+            batches=batches,
+            account=run.time_spent,
+            agreement=self._decisions,
+            look_after=self._look_after,
+        )
+        self._decisions.watch(fed, schedule.overdue, run)
+        return batches, schedule
+
+    def _programs(self, discovery: Discovery, batches: Batches, first: Batch) -> dict[int, Program]:
+        """Returns the compiled programs by their number of steps, and groups the batches for them."""
+        call, run, start, live = self._call, self._run, self._start, self._call.state
+        config, devices = self._context.config, self._context.devices
+        packing = call.programs.packing(devices, live.ready, discovery)
+        live.carry(packing)
+        step = call.programs.train_step(devices, self._fetches(discovery), packing)
+        run.texts = step.texts
+        run.count_flops = lambda: _flops(step, live.carried, first)
+        program = _in_debug_mode(step) if config.debug else _compiled(step, first)
+        remembered = start.items.timers.get("steps_per_dispatch") if start.items and start.unfinished else None
+        self._k = steps_per_dispatch(
+            config.steps_per_dispatch,
+            remembered,
+            batches,
+            TrainWays(program=program, state=live.carried),
+            devices.processes,
+            call.programs.measured_dispatches.setdefault(step, {}),
+        )
+        batches.group(self._k)
+        programs = {count: program(count) for count in {1, self._k}}
+        # A call that runs no steps does not need a program.
+        if self._k == 1 and not config.debug and run.stop_reason is None and run.step != run.last_step:
+            programs[1] = step.direct(live.carried, first.features, first.labels, first.weights)
+        return programs
 
     def _begin_state(self, discovery: Discovery) -> None:
         """Brings the live state to the start, with all parts that training needs."""

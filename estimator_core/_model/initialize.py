@@ -154,8 +154,8 @@ def initialize(
     words = np.array(seed_words(seed), np.uint32)
     computed = {path: spec for path, spec in specs.items() if callable(spec.initializer) and not _is_on_host(spec)}
     groups = _alike(computed, out_shardings)
-    several = {path for _, paths in groups for path in paths}
-    others = {path: spec for path, spec in computed.items() if path not in several}
+    grouped = {path for _, paths in groups for path in paths}
+    others = {path: spec for path, spec in computed.items() if path not in grouped}
     places = None if out_shardings is None else {path: out_shardings[path] for path in others}
     try:
         values = _program(functools.partial(_first_values, others), places)(words) if others else {}
@@ -183,6 +183,7 @@ def _program(function: Callable[..., Any], places: object) -> Callable[..., Any]
 def _alike(
     specs: Mapping[str, VariableSpec], places: Mapping[str, object] | None
 ) -> list[tuple[tuple[int, ...], list[str]]]:
+    """Returns the shape to draw and the paths of each group of variables that one program can compute."""
     if len(specs) < FEWEST_ALIKE:
         return []
     from estimator_core._model.initial_value_groups import repeated

@@ -161,23 +161,7 @@ def module(
         )
     scope.require_outermost(f"ec.module(name={name!r})", "make the module outside and call it inside")
     rule = trainable_rule(trainable)
-    lookup = adapters or _plugin_adapters
-    factory = None
-    made = factory_or_module
-    adapter = _adapter_of(made, lookup)
-    if adapter is None:
-        # Otherwise callable modules would be treated as functions of inputs, and their values as constants.
-        refuse_without_package(made)
-        factory = factory_of(factory_or_module)
-        if factory is not None:
-            made = factory.make_here()
-            adapter = _adapter_of(made, lookup)
-            if adapter is None:
-                refuse_without_package(made)
-        elif _FUNCTION.handles(factory_or_module):
-            adapter = _FUNCTION
-    if adapter is None:
-        raise unknown_module(made, factory, [adapter.name for adapter in lookup()])
+    made, factory, adapter = _made(factory_or_module, adapters or _plugin_adapters)
     scope.modules[path] = adapter.bind(
         Binding(
             scope=scope,
@@ -189,6 +173,26 @@ def module(
         )
     )
     return scope.modules[path]
+
+
+def _made(thing: object, lookup: AdapterLookup) -> tuple[Any, Factory | None, ModuleAdapter]:
+    """Returns the module that the argument of `ec.module` is or makes, the factory that made it, and its adapter."""
+    adapter = _adapter_of(thing, lookup)
+    if adapter is not None:
+        return thing, None, adapter
+    # Otherwise callable modules would be treated as functions of inputs, and their values as constants.
+    refuse_without_package(thing)
+    factory = factory_of(thing)
+    if factory is None and _FUNCTION.handles(thing):
+        return thing, None, _FUNCTION
+    made = thing
+    if factory is not None:
+        made = factory.make_here()
+        adapter = _adapter_of(made, lookup)
+        if adapter is not None:
+            return made, factory, adapter
+        refuse_without_package(made)
+    raise unknown_module(made, factory, [adapter.name for adapter in lookup()])
 
 
 def write_back(

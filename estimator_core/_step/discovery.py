@@ -145,15 +145,6 @@ def discover(
         train_op, opt_state = _discover_optimizer(spec, specs, tables, scaled=scales_loss(model_fn.precision))
         decisions = decisions_of(scope, spec, train_op, (features, labels, weights))
     metrics = train_metrics(model_fn, spec, scope) if mode == ModeKeys.TRAIN else {}
-    outputs = {
-        "loss": "scalar",
-        **{name: output.kind for name, output in [*scope.summaries.items(), *scope.tensors.items()]},
-    }
-    if opt_state is not None:
-        outputs.update(hyperparameter_kinds(opt_state))
-        if scales_loss(model_fn.precision):
-            outputs[LOSS_SCALE] = "scalar"
-    outputs.update(dict.fromkeys(metrics, "metric"))
     reject_tracers_in_hooks(spec)
     return Discovery(
         mode=mode,
@@ -162,7 +153,7 @@ def discover(
         training_hooks=spec.training_hooks,
         scaffold=spec.scaffold,
         train_op=train_op,
-        outputs=outputs,
+        outputs=_kinds(scope, opt_state, model_fn.precision) | dict.fromkeys(metrics, "metric"),
         predictions=predictions,
         requests=tuple(scope.requests),
         lookups=dict(lookups.shapes),
@@ -170,6 +161,16 @@ def discover(
         opt_state=opt_state,
         decisions=decisions,
     )
+
+
+def _kinds(scope: Scope, opt_state: PyTree, precision: str) -> dict[str, str]:
+    """Returns the kinds of the outputs of a step by name, without those of metrics."""
+    declared = [*scope.summaries.items(), *scope.tensors.items()]
+    kinds = {"loss": "scalar"} | {name: output.kind for name, output in declared}
+    if opt_state is None:
+        return kinds
+    scale = {LOSS_SCALE: "scalar"} if scales_loss(precision) else {}
+    return kinds | hyperparameter_kinds(opt_state) | scale
 
 
 def train_metrics(model_fn: BoundModelFn, spec: EstimatorSpec, scope: Scope) -> dict[str, Any]:

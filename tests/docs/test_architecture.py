@@ -154,7 +154,7 @@ def test_each_station_uses_the_next(title: str) -> None:
     ("title", "old", "new", "fault"),
     [
         ("batch", "train_loop ", "training_loop ", "_loop/train.py training_loop does not exist"),
-        ("batch", "_loop/batches.py       feed", "_loop/fed.py           feed", "_loop/fed.py feed does not exist"),
+        ("batch", "_loop/batches.py     feed", "_loop/fed.py         feed", "_loop/fed.py feed does not exist"),
         ("hook", "HookCalls.tell ", "HookCalls.restore ", "HookSchedule._release does not use"),
         ("checkpoint", "  _loop/resuming.py ", "  _loop/initial_state.py ", "does not exist"),
         ("checkpoint", "PendingCheckpoint ", "PendingCheckpoint.wait ", "does not"),

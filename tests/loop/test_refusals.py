@@ -154,6 +154,7 @@ CASES: dict[str, tuple[Callable[[SimpleNamespace], Any], str]] = {
     ),  # type: ignore[arg-type]
     "compile_cache True": (lambda at: ec.RunConfig(compile_cache=True), "compile_cache should be a directory"),
     "grace_secs zero": (lambda at: ec.RunConfig(grace_secs=0), "grace_secs should be"),
+    "default_hooks a number": (lambda at: ec.RunConfig(default_hooks=2), "default_hooks should be"),  # type: ignore[arg-type]
     "default_hooks a string": (lambda at: ec.RunConfig(default_hooks="progress"), "default_hooks should be"),
     "replace an unknown field": (lambda at: ec.RunConfig().replace(foo=1), "Replacing foo is not supported"),
     # TrainSpec, EvalSpec, train_and_evaluate

@@ -24,21 +24,21 @@ CORE = ROOT / "estimator_core"
 BUDGETS = {
     "_backends": 583,  # meshes that follow the hardware, names of axes, results of a predictor, memory of compilers
     "_builtin_hooks": 523,  # a file for each hook, summaries of evaluations, places in which a hook can do nothing
-    "_checkpoint": 2628,  # the catalog, audits, incremental saves, others' checkpoints, URLs, deletions, full quotas
-    "_cli": 673,  # options of all commands anywhere, who takes them, errors of one line, URLs, pipes, long paths
+    "_checkpoint": 2629,  # the catalog, audits, incremental saves, others' checkpoints, URLs, deletions, full quotas
+    "_cli": 677,  # options of all commands anywhere, who takes them, errors of one line, URLs, pipes, long paths
     "_cluster": 462,  # every environment read and refused by name
     "_export": 541,  # words of host transforms, formats that take one export, URLs, complex outputs, wrong shapes told
     "_inputs": 1670,  # global batches, the contract with the data, byte order, masks, exact columns, wide numbers
     "_journal": 773,  # a store that never answers, the ends of killed calls, their evaluations, many calls in one place
-    "_loop": 4516,  # evaluations at saves, killed ends, hooks of the chief and of two calls, rehearsals
+    "_loop": 4525,  # evaluations at saves, killed ends, hooks of the chief and of two calls, rehearsals
     "_metrics": 458,  # totals that are summed and merged side by side, and traced once; which way a metric is good
-    "_model": 1248,  # programs that Estimators, variables and tables share, slots without one, two adapters of a module
+    "_model": 1249,  # programs that Estimators, variables and tables share, slots without one, two adapters of a module
     "_packs": 608,
     "_plugins": 1752,  # identity by distribution, code named and locked, policies, faults and lines told once, locks
-    "_step": 1580,  # ids of any dtype, names of programs, joined columns, tables in forms, notes, optimizers by row
+    "_step": 1578,  # ids of any dtype, names of programs, joined columns, tables in forms, notes, optimizers by row
     "_storage": 356,  # file:// in all its forms, files at URLs, for plugins, included
     "_summaries": 326,  # the lock of an event file included
-    "flat": 2860,  # trace states, dead calls, hooks, what evaluators publish, faults, throttles, runs inside others
+    "flat": 2855,  # trace states, dead calls, hooks, what evaluators publish, faults, throttles, runs inside others
 }
 
 #: The modules that every author of a model, a hook or a plugin must know.

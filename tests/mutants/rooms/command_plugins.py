@@ -133,7 +133,7 @@ MUTANTS = (
         name="a-full-disk-is-shown-as-a-traceback",
         guarantee="rule 296",
         file="estimator_core/_cli/main.py",
-        old='if debug or not heading or not (paths or heading == "StorageFullError"):',
+        old='if not heading or not (paths or heading == "StorageFullError"):',
         new="if True:",
         tests=("test_what_a_file_system_refuses_is_told_in_one_line",),
         in_cut=False,

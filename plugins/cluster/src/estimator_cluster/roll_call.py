@@ -145,25 +145,30 @@ def wait_for_all(call: RollCall, server: socket.socket, seconds: float) -> Mappi
                 guests.tell({"here": sorted(here.items()), "end": True})
                 raise call.missing(here, seconds)
             for index, count, who, mutual_tls in guests.arrivals():
-                if mutual_tls != call.mutual_tls:
-                    does, does_not = (who, call.who) if mutual_tls else (call.who, who)
-                    text = (
-                        f"{does} connects by mutual TLS, but {does_not} does not. Set JAX_MTLS_CERT_FILE, "
-                        "JAX_MTLS_KEY_FILE and JAX_MTLS_CA_FILE for all processes of the run, or for none."
-                    )
-                    guests.tell({"refused": text})
-                    raise BackendUnavailableError(text)
-                if count != call.count or not 0 < index < call.count or here.get(index, who) != who:
-                    other = here.get(index, f"process 0 of {call.count} ({call.who})")
-                    text = (
-                        f"{who} says that it is process {index} of {count}, but there is {other} at {call.place}. Two "
-                        "runs share an address, or two processes have the same index: give each its own."
-                    )
-                    guests.tell({"refused": text})
-                    raise BackendUnavailableError(text)
+                refusal = _refusal(call, here, index, count, who, mutual_tls)
+                if refusal is not None:
+                    guests.tell({"refused": refusal})
+                    raise BackendUnavailableError(refusal)
                 here[index] = who
                 guests.tell({"here": sorted(here.items())})
     return here
+
+
+def _refusal(call: RollCall, here: Mapping[int, str], index: int, count: int, who: str, mutual_tls: bool) -> str | None:
+    """Returns why a process cannot join those that are here, or None if it can."""
+    if mutual_tls != call.mutual_tls:
+        does, does_not = (who, call.who) if mutual_tls else (call.who, who)
+        return (
+            f"{does} connects by mutual TLS, but {does_not} does not. Set JAX_MTLS_CERT_FILE, "
+            "JAX_MTLS_KEY_FILE and JAX_MTLS_CA_FILE for all processes of the run, or for none."
+        )
+    if count != call.count or not 0 < index < call.count or here.get(index, who) != who:
+        other = here.get(index, f"process 0 of {call.count} ({call.who})")
+        return (
+            f"{who} says that it is process {index} of {count}, but there is {other} at {call.place}. Two "
+            "runs share an address, or two processes have the same index: give each its own."
+        )
+    return None
 
 
 def report(call: RollCall, seconds: float) -> Mapping[int, str]:

@@ -61,7 +61,7 @@ class HParams:
         if name in self._values or name.startswith("_") or hasattr(HParams, name):
             raise ArgumentError(f"Hyperparameter name is reserved: {name}")
         if isinstance(value, (list, tuple)):
-            items: list[Any] = list(value)  # pyright: ignore[reportUnknownArgumentType]
+            items: list[Any] = list(value)
             if not items:
                 raise ArgumentError(f"Multi-valued hyperparameters cannot be empty: {name}")
             item_type: type[Any] = items[0].__class__
@@ -148,7 +148,7 @@ class HParams:
             raise ArgumentError(f"Hyperparameters: invalid JSON ({error}). Given: {values_json!r}") from error
         if not isinstance(decoded, dict):
             raise ArgumentError(f'Hyperparameters: expected a JSON object such as {{"a": 1}}. Given: {values_json!r}')
-        return self.override_from_dict(decoded)  # pyright: ignore[reportUnknownArgumentType]
+        return self.override_from_dict(decoded)
 
     def to_json(
         self, indent: int | str | None = None, separators: tuple[str, str] | None = None, sort_keys: bool = False
@@ -212,7 +212,7 @@ class HParams:
             return _cast(name, item_type, value)
         if not is_list and item_type is not type(None):
             raise ArgumentError(f"Must not pass a list for single-valued parameter: {name}. Given: {value!r}")
-        items: list[Any] = list(value)  # pyright: ignore[reportUnknownArgumentType]
+        items: list[Any] = list(value)
         if not items:
             raise ArgumentError(f"Multi-valued hyperparameters cannot be empty: {name}")
         return [_cast(name, item_type, item) for item in items]

@@ -176,14 +176,11 @@ def _all(module: Module, device_count: int) -> Iterator[tuple[Instruction, str, 
                     if sent := _between_slices(instruction):
                         module.notes.setdefault(f"the data that hosts send between slices as {sent} is not counted")
                     continue
-                # An asynchronous collective of a TPU is spread over several fusions, as links of one chain. Collectives
-                # that a program contains itself (`shard_map`) may share one channel.
-                number = re.search(r"channel_id=(\d+)", instruction.attributes)
-                chain = re.search(r'chain_id="(\d+)"', instruction.attributes)
-                if number and chain:
-                    if (number[1], chain[1]) in started:
-                        continue
-                    started.add((number[1], chain[1]))
+                chain = _chain(instruction)
+                if chain in started:
+                    continue
+                if chain is not None:
+                    started.add(chain)
                 read = sum(
                     array.bytes
                     for name in instruction.operands
@@ -196,6 +193,17 @@ def _all(module: Module, device_count: int) -> Iterator[tuple[Instruction, str, 
                 if kind == "all-reduce" and place != computation and _is_scattered(instructions, instruction):
                     kind = "reduce-scatter"
                 yield instruction, kind, read, times
+
+
+def _chain(instruction: Instruction) -> tuple[str, str] | None:
+    """Returns the chain whose link an instruction is, or None.
+
+    An asynchronous collective of a TPU is spread over several fusions, as links of one chain. Collectives that a
+    program contains itself (`shard_map`) may share one channel.
+    """
+    channel = re.search(r"channel_id=(\d+)", instruction.attributes)
+    chain = re.search(r'chain_id="(\d+)"', instruction.attributes)
+    return (channel[1], chain[1]) if channel and chain else None
 
 
 def _kind(instruction: Instruction) -> str | None:

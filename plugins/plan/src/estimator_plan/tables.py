@@ -14,33 +14,47 @@ def report(plan: TrainingPlan) -> str:
 
 
 def _lines(plan: TrainingPlan) -> Iterator[str]:
-    topology, memory, times = plan.topology, plan.memory, plan.times
+    topology = plan.topology
     mesh = ", ".join(f"{axis}={size}" for axis, size in plan.mesh.items())
     yield f"{topology.name}   {topology.device_count} x {topology.figures.kind}, {topology.host_count} hosts"
     yield f"mesh         {mesh}; global batch {plan.examples}"
     yield ""
-    yield from _columns("memory of one device", "", _memory_rows(memory))
+    for part in (_memory_lines(plan), _operation_lines(plan), _time_lines(plan), _collective_lines(plan)):
+        lines = list(part)
+        yield from [*lines, ""] if lines else []
+    if plan.compile_seconds is not None:
+        versions = ", ".join(f"{name} {version}" for name, version in plan.versions.items())
+        yield f"compiled in {plan.compile_seconds:.1f} s ({versions})"
+    yield from (f"note: {note}" for note in plan.notes)
+
+
+def _memory_lines(plan: TrainingPlan) -> Iterator[str]:
+    yield from _columns("memory of one device", "", _memory_rows(plan.memory))
     yield ""
     if plan.host_rows is not None:
         rows = plan.host_rows
-        yield f"tables in the memory of the host: {gib(memory.host)} beside each device"
+        yield f"tables in the memory of the host: {gib(plan.memory.host)} beside each device"
         yield f"  a device reads rows of at most {gib(rows.read)} in a step, and writes {gib(rows.written)}"
         yield ""
-    yield _verdict(memory)
+    yield _verdict(plan.memory)
     yield from (f"  - {line}" for line in plan.advice)
-    yield ""
+
+
+def _operation_lines(plan: TrainingPlan) -> Iterator[str]:
     flops = sum(plan.flops.values())
     dtypes = ", ".join(f"{dtype} {count:.4g}" for dtype, count in sorted(plan.flops.items()))
     yield f"operations   {flops:.4g} a step ({dtypes or 'none'}); {flops / plan.sharing:.4g} a device"
     if plan.compiler_flops is not None:
         yield f"             the compiler counts {plan.compiler_flops:.4g} a device, bodies of loops once"
-    yield ""
+
+
+def _time_lines(plan: TrainingPlan) -> Iterator[str]:
+    times = plan.times
     rows = [("compute", times.compute, None), ("memory", times.memory, plan.traffic)]
-    if plan.collectives is not None:
-        for name, crosses, seconds in (("links", False, times.links), ("network", True, times.network)):
-            sent = sum(each.sent_bytes for each in plan.collectives if each.crosses_groups is crosses)
-            if sent:
-                rows.append((name, seconds, sent))
+    for name, crosses, seconds in (("links", False, times.links), ("network", True, times.network)):
+        sent = sum(each.sent_bytes for each in plan.collectives or () if each.crosses_groups is crosses)
+        if sent:
+            rows.append((name, seconds, sent))
     yield from _columns(
         "time of a step at peak figures",
         "bytes a device",
@@ -52,23 +66,21 @@ def _lines(plan: TrainingPlan) -> Iterator[str]:
         utilisation = "" if times.utilisation is None else f"; at most {times.utilisation:.0%} of peak"
         least, most = seconds_text(times.at_least), seconds_text(times.at_most)
         yield f"  {least} if all overlap, {most} if nothing does; bound by {times.bound_by}{utilisation}"
-    yield ""
-    if plan.collectives is not None:
-        rows = [
-            (
-                f"{each.kind} of {each.group_size} ({'+'.join(each.axes)}{', network' if each.crosses_groups else ''})",
-                str(each.count),
-                gib(each.payload_bytes),
-                gib(each.sent_bytes),
-            )
-            for each in plan.collectives
-        ]
-        yield from table(("collectives of a step", "times", "bytes", "sent a device"), rows or [("none", "", "", "")])
-        yield ""
-    if plan.compile_seconds is not None:
-        versions = ", ".join(f"{name} {version}" for name, version in plan.versions.items())
-        yield f"compiled in {plan.compile_seconds:.1f} s ({versions})"
-    yield from (f"note: {note}" for note in plan.notes)
+
+
+def _collective_lines(plan: TrainingPlan) -> Iterator[str]:
+    if plan.collectives is None:
+        return
+    rows = [
+        (
+            f"{each.kind} of {each.group_size} ({'+'.join(each.axes)}{', network' if each.crosses_groups else ''})",
+            str(each.count),
+            gib(each.payload_bytes),
+            gib(each.sent_bytes),
+        )
+        for each in plan.collectives
+    ]
+    yield from table(("collectives of a step", "times", "bytes", "sent a device"), rows or [("none", "", "", "")])
 
 
 def _memory_rows(memory: Memory) -> list[tuple[str, str, str]]:

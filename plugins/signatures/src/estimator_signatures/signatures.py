@@ -25,7 +25,6 @@ _log = logging.getLogger("estimator_core")
 FIXED_BATCH_SIZES = (1, 2, 4, 8, 16, 32, 64)
 _BATCH = "b"
 _PROBES = (2, 3)
-_NOT_THE_USERS = ("jax", "estimator_core", "estimator_signatures", "flax", "optax")
 
 Outputs = Mapping[str, Mapping[str, Any]]
 

@@ -193,9 +193,6 @@ class ObstoreStorage:
         ):
             obstore.delete(self._store, key)
 
-    def _range(self, key: str, begin: int, end: int) -> Data:
-        return memoryview(obstore.get_range(self._store, key, start=begin, end=end))
-
     def _place(self, key: str) -> str:
         return f"{self._url}/{check_key(key)}"
 

@@ -12,7 +12,12 @@ from estimator_migration.cli.files import UnreadableError, read_file
 from estimator_migration.reports.program import OtherFile
 
 if TYPE_CHECKING:
+    import libcst as cst
+
     from estimator_migration.resolve import Resolver
+
+#: The other file, the imported name, and the names of TensorFlow that the import brings.
+_Imported = tuple[Path, str, tuple[str, ...]]
 
 
 def other_files(resolver: Resolver, path: Path, read: Collection[Path]) -> Iterator[OtherFile]:
@@ -41,41 +46,57 @@ def _imports(resolver: Resolver, path: Path) -> Iterator[tuple[int, Path, str, t
     from libcst import matchers
 
     from estimator_migration.assigning import dotted_name
-    from estimator_migration.resolve import is_ours
 
     used = {dotted_name(each) for group in resolver.attributes.values() for each in group}
     for node in matchers.findall(resolver.module, matchers.Import() | matchers.ImportFrom()):
-        line = resolver.line(node)
         if isinstance(node, cst.Import):
-            for alias in node.names:
-                name = alias.evaluated_name
-                other = None if is_ours(name) else _file(_folders(path), name)
-                if other is not None:
-                    bound = alias.evaluated_alias or name
-                    passed = (f"{bound}.{each}" for each in _passed_on(other))
-                    yield line, other, name, tuple(each for each in passed if each in used)
-            continue
-        statement = cst.ensure_type(node, cst.ImportFrom)
-        module = "" if statement.module is None else dotted_name(statement.module)
-        if not statement.relative and is_ours(module):
-            continue
-        folders = (
-            [path.parent.joinpath(*[".."] * (len(statement.relative) - 1))] if statement.relative else _folders(path)
-        )
-        whole = _file(folders, module)
-        if isinstance(statement.names, cst.ImportStar):
-            if whole is not None:
-                yield line, whole, "*", tuple(each for each in _passed_on(whole) if each in resolver.names)
-            continue
-        for alias in statement.names:
-            name = alias.evaluated_name
-            part = _file(folders, f"{module}.{name}".lstrip("."))
-            if part is not None:
-                bound = alias.evaluated_alias or name
-                passed = (f"{bound}.{each}" for each in _passed_on(part))
-                yield line, part, name, tuple(each for each in passed if each in used)
-            elif whole is not None:
-                yield line, whole, name, (name,) if name in _passed_on(whole) else ()
+            found = _of_import(node, path, used)
+        else:
+            found = _of_import_from(cst.ensure_type(node, cst.ImportFrom), path, used, resolver.names)
+        for imported in found:
+            yield resolver.line(node), *imported
+
+
+def _of_import(node: cst.Import, path: Path, used: Collection[str]) -> Iterator[_Imported]:
+    from estimator_migration.resolve import is_ours
+
+    for alias in node.names:
+        name = alias.evaluated_name
+        other = None if is_ours(name) else _file(_folders(path), name)
+        if other is not None:
+            yield other, name, _used_of(other, alias, used)
+
+
+def _of_import_from(
+    node: cst.ImportFrom, path: Path, used: Collection[str], names: Collection[str]
+) -> Iterator[_Imported]:
+    import libcst as cst
+
+    from estimator_migration.assigning import dotted_name
+    from estimator_migration.resolve import is_ours
+
+    module = "" if node.module is None else dotted_name(node.module)
+    if not node.relative and is_ours(module):
+        return
+    folders = [path.parent.joinpath(*[".."] * (len(node.relative) - 1))] if node.relative else _folders(path)
+    whole = _file(folders, module)
+    if isinstance(node.names, cst.ImportStar):
+        if whole is not None:
+            yield whole, "*", tuple(each for each in _passed_on(whole) if each in names)
+        return
+    for alias in node.names:
+        name = alias.evaluated_name
+        part = _file(folders, f"{module}.{name}".lstrip("."))
+        if part is not None:
+            yield part, name, _used_of(part, alias, used)
+        elif whole is not None:
+            yield whole, name, (name,) if name in _passed_on(whole) else ()
+
+
+def _used_of(file: Path, alias: cst.ImportAlias, used: Collection[str]) -> tuple[str, ...]:
+    """Returns the names of TensorFlow that an import brings from a file, of those that the program uses."""
+    bound = alias.evaluated_alias or alias.evaluated_name
+    return tuple(name for name in (f"{bound}.{each}" for each in _passed_on(file)) if name in used)
 
 
 def _folders(path: Path) -> list[Path]:

@@ -12,6 +12,7 @@ Example:
 from __future__ import annotations
 
 import argparse
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from estimator_runs.cli.arguments import add_file_arguments
@@ -46,23 +47,43 @@ def run(args: argparse.Namespace) -> int:
         print(json_text({"folder": str(trials.folder), "trials": rows}))
         return 1 if failed else 0
     names, keys = sorted({name for one in metrics for name in one}), list(trials.values[0])
-    lines: list[tuple[str, ...]] = []
-    groups: dict[str, list[int]] = {}
-    for index, values in enumerate(trials.values):
-        shown = [number(metrics[index][name]) if name in metrics[index] else "-" for name in names]
-        lines.append((str(index), *(number(values[key]) for key in keys), *shown))
-        groups.setdefault(", ".join(f"{key} {values[key]}" for key in keys[1:]), []).append(index)
+    lines = [
+        (
+            str(index),
+            *(number(values[key]) for key in keys),
+            *(number(metrics[index][name]) if name in metrics[index] else "-" for name in names),
+        )
+        for index, values in enumerate(trials.values)
+    ]
     print(fitted(lines, ("trial", *keys, *names)) + "\n")
-    told: list[tuple[str, ...]] = []
-    for said, members in groups.items():
-        for name in names:
-            found = [metrics[one][name] for one in members if name in metrics[one]]
-            if found:
-                with np.errstate(invalid="ignore"):  # the loss of a run that has failed may be infinite
-                    deviation = f"{np.std(found, ddof=1):.2g}" if len(found) > 1 else "-"
-                told.append((said, name, f"{np.mean(found):.4g}", deviation))
-    print(table(told, ("values", "metric", "mean over seeds", "deviation")))
+    means = _means([", ".join(f"{key} {values[key]}" for key in keys[1:]) for values in trials.values], metrics, names)
+    print(table(means, ("values", "metric", "mean over seeds", "deviation")))
     for index, reason in failed.items():
         print(f"trial {index} failed: {reason}")
     print(f"\nruns  {trials.folder}\nnext  estimator runs compare {shlex.quote(str(trials.folder))}")
     return 1 if failed else 0
+
+
+def _means(
+    groups: Sequence[str], metrics: Sequence[Mapping[str, float]], names: Sequence[str]
+) -> list[tuple[str, ...]]:
+    """Returns the group, the metric, its mean and its deviation, for each group of trials that differ in their seeds.
+
+    Args:
+        groups: the group of each trial.
+        metrics: the metrics of each trial.
+        names: the metrics to show.
+    """
+    import numpy as np
+
+    rows: list[tuple[str, ...]] = []
+    for group in dict.fromkeys(groups):
+        members = [found for one, found in zip(groups, metrics, strict=True) if one == group]
+        for name in names:
+            values = [found[name] for found in members if name in found]
+            if not values:
+                continue
+            with np.errstate(invalid="ignore"):  # the loss of a run that has failed may be infinite
+                deviation = f"{np.std(values, ddof=1):.2g}" if len(values) > 1 else "-"
+            rows.append((group, name, f"{np.mean(values):.4g}", deviation))
+    return rows

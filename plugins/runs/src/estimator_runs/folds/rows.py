@@ -146,6 +146,6 @@ def _epoch(position: InputPosition) -> int:
     if "." in kind:  # the class of another package, whose state is unknown
         return 0
     if isinstance(state, Mapping):
-        return int(state.get("epoch", 0))  # pyright: ignore[reportUnknownMemberType, reportUnknownArgumentType]
+        return int(state.get("epoch", 0))
     rows = re.search(r"(?:^|; )n=(\d+)(?:;|$)", facts)
     return 0 if rows is None else (int(state) - 1) // int(rows[1])
