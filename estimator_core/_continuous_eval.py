@@ -97,9 +97,8 @@ def evaluate_continuously(
     has_ended = _TrainingEnded(estimator.model_dir)
     due = {spec.name: 0.0 for spec in specs}
     estimator.latest_checkpoint()  # refreshes the model_dir
-    seen = {
-        spec.name: _seen_before(estimator, spec) for spec in specs
-    }  # the step of the last checkpoint that the spec asked for
+    # The step of the last checkpoint that each spec asked for.
+    seen = {spec.name: _seen_before(estimator, spec) for spec in specs}
     while True:
         ended = has_ended()  # called before the look-up, because the last checkpoint exists when training ends
         began = clock()
