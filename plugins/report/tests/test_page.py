@@ -46,6 +46,16 @@ def test_another_evaluation_and_file(model_dir, capsys):
     assert "no evaluation 'other'. It has ['', 'test']" in capsys.readouterr().err
 
 
+def test_a_directory_of_several_runs_is_named(tmp_path, capsys):
+    for number in ("1", "0"):
+        run = tmp_path / "trials" / number
+        run.mkdir(parents=True)
+        (run / "run.json").write_text("{}")
+    assert main(["report", str(tmp_path)]) == 2
+    told = f"{tmp_path} is not a model_dir. It contains 2 runs, such as {tmp_path / 'trials' / '0'}. Give one of them."
+    assert told in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("place", "why"),
     [

@@ -17,8 +17,8 @@ def read_source(model_dir: Path, evaluation: str | None = None) -> ReportSource:
         evaluation: the name of the evaluation. None: the one with the newest results.
 
     Raises:
-        ArgumentError: the directory does not exist, or has no results of this name. A run without evaluations still has
-            a page.
+        ArgumentError: the directory does not exist, contains several runs, or has no results of this name. A run
+            without evaluations still has a page.
     """
     files = {_name(path.parent): path for path in model_dir.glob("eval*/metrics.jsonl")}
     if not files and evaluation is None and (model_dir / "run.json").exists():
@@ -26,6 +26,12 @@ def read_source(model_dir: Path, evaluation: str | None = None) -> ReportSource:
     if not model_dir.is_dir():
         raise ArgumentError(f"There is no directory {model_dir}. Correct the path.")
     if not files:
+        runs = [] if (model_dir / "run.json").exists() else sorted(model_dir.glob("*/*/run.json"))
+        if runs:  # the directory of a sweep, a cross-validation or a population
+            raise ArgumentError(
+                f"{model_dir} is not a model_dir. It contains {len(runs)} runs, such as {runs[0].parent}. Give one of "
+                f"them. `estimator runs plot {model_dir}` shows all on one page."
+            )
         raise ArgumentError(
             f"{model_dir} has no results of evaluations. Evaluate first: estimator evaluate --model-dir {model_dir}."
         )
