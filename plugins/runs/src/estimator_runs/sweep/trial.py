@@ -95,8 +95,7 @@ def evaluated(experiment: Any, step: int, before: int = 0) -> tuple[Mapping[str,
     done = read_eval_metrics(estimator.eval_dir())
     if step in done:
         return done[step], step
-    stopped = ended_step(estimator)
-    if not (stopped is not None and before < stopped) and not _nothing_left(experiment):
+    if not _nothing_left(experiment, before):
         estimator.train(experiment.train_input_fn, hooks=experiment.train_hooks, max_steps=step)
     path = estimator.latest_checkpoint()
     stands = step if path is None else checkpoint_step(path)  # without one, the evaluation reports it
@@ -106,12 +105,14 @@ def evaluated(experiment: Any, step: int, before: int = 0) -> tuple[Mapping[str,
     return metrics, stands
 
 
-def _nothing_left(experiment: Any) -> bool:
-    """Returns whether the training input has ended at the newest checkpoint.
+def _nothing_left(experiment: Any, before: int) -> bool:
+    """Returns whether the training has ended by itself after the step `before`, or its input at the newest checkpoint.
 
     An input whose position is only a count is not checked, because it would be read up to there once more.
     """
     estimator = experiment.estimator
+    if (ended_step(estimator) or 0) > before:
+        return True
     position = _position(estimator)
     if position is None or position.exhausted or position.source_state is None:
         return position is not None and position.exhausted
