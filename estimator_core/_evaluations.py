@@ -139,13 +139,22 @@ class Evaluations:
                 self.export(spec, context, checkpoint.path, final=step == run.last_step)
         return None
 
-    def resume(self, run: Run) -> None:
-        """Runs the exporters of the checkpoint from which the run continues, because a kill may have prevented them."""
+    def resume(self, run: Run, *, owed: bool) -> None:
+        """Runs the exporters of the checkpoint from which the run continues, because a kill may have prevented them.
+
+        If evaluations of its step are owed, takes over the recorded results instead, so that only the others are made.
+        """
         path = checkpoint_path(self._estimator.model_dir, run.step)
         for spec in self._specs:
-            recorded = read_eval_metrics(self._estimator.eval_dir(spec.name), with_checkpoint=True).get(run.step)
-            if recorded is not None:
-                self._export(spec, _context(run), path, {**recorded, "global_step": run.step}, final=False)
+            recorded = read_eval_metrics(self._estimator.eval_dir(spec.name), with_checkpoint=not owed).get(run.step)
+            if owed:
+                recorded = chief_says(_context(run).devices.processes, "recorded", recorded)
+            metrics = {**(recorded or {}), "global_step": run.step}
+            if recorded is not None and owed:
+                self.metrics[spec.name] = metrics
+                self._newest[spec.name], self._started[spec.name] = _state_of(run), self._clock()
+            elif recorded is not None:
+                self._export(spec, _context(run), path, metrics, final=False)
 
     def finish(self) -> None:
         """After training, whatever ended it, evaluates the last step and exports it as the final one."""

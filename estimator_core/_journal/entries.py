@@ -252,7 +252,8 @@ def decode(data: bytes, where: str) -> Record:
     """
     line, _, rest = data.partition(b"\n")
     if len(data) > MOST_BYTES or rest != hashlib.sha256(line).hexdigest().encode() + b"\n":
-        raise JournalError(f"{where} is torn or damaged: its checksum does not match. Run `estimator audit` on it.")
+        cure = "" if "://" in where else " Without one, move `journal` away: the next training imports the checkpoints."
+        raise JournalError(f"{where} is torn or damaged: its checksum does not match. Restore it from a copy.{cure}")
     try:
         return _parsed(json.loads(line), where)
     except (ValueError, KeyError, TypeError, RecursionError) as error:

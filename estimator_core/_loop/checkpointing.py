@@ -37,8 +37,10 @@ class RunEvaluations(Protocol):
         """Called after a save and its listeners."""
         ...
 
-    def resume(self, run: Run) -> None:
-        """Called when a killed run continues from a checkpoint, before the first step."""
+    def resume(self, run: Run, *, owed: bool) -> None:
+        """Called when a run continues from a checkpoint, before the first step and before owed evaluations of its step
+        are made up.
+        """
         ...
 
     def next_step(self, step: int) -> int | None:
@@ -119,7 +121,8 @@ class Checkpointer(Hook):
 
     It is the first hook at the steps of the policy, and runs the evaluations of the save before the other hooks. The
     hook in `last` saves after every other hook has seen the step. If the platform interrupts an evaluation or export,
-    it is owed: the checkpoint of its step records this, and `make_up` runs it in the resumed run.
+    or an evaluation fails, it is owed: the checkpoint of its step records this, and `make_up` runs it in the resumed
+    run.
 
     Args:
         run: the run of the call.
@@ -137,7 +140,7 @@ class Checkpointer(Hook):
     Attributes:
         first: the hooks before all others, this one included.
         last: the hooks after all others.
-        owed_step: the step whose evaluation or exports were interrupted.
+        owed_step: the step whose evaluation or exports were interrupted, or whose evaluation failed.
     """
 
     name = _CADENCE  # the name in checkpoints from the time when only one policy existed
@@ -186,8 +189,8 @@ class Checkpointer(Hook):
         """Runs the owed evaluation and exports of the step from which the run starts."""
         owed, self.owed_step = self.owed_step == self._run.step, None
         replaced = self._ending is not None and self._ending.replaced  # after the records
-        if self._run.resumed and not owed and not replaced and self._evaluations is not None:
-            self._evaluations.resume(self._run)
+        if self._run.resumed and not replaced and self._evaluations is not None:
+            self._evaluations.resume(self._run, owed=owed)
         if owed and self._evaluations is not None:
             if self._owed_between:
                 self._evaluate_between()
@@ -301,13 +304,16 @@ class Checkpointer(Hook):
             self._guard(self._evaluations.evaluate_between, between=True)
 
     def _guard(self, evaluate: Callable[[Run], None], *, between: bool = False) -> None:
-        """Runs evaluations. An interrupted one is owed. If one fails, the trained state is saved first."""
+        """Runs evaluations. If one is interrupted or fails, it is owed. In the second case, the trained state is saved
+        first.
+        """
         try:
             evaluate(self._run)
         except PreemptedError as broken_off:
             self._owe(broken_off, between=between)
-        except Exception:
+        except Exception as error:
             if self._saved_step != self._run.step:
+                self._owe(f"An evaluation failed ({type(error).__name__}).", between=between)
                 with contextlib.suppress(ProcessLostError):  # a process that fails alone cannot save
                     self._commit(may_stop=False)
             raise
@@ -332,7 +338,7 @@ class Checkpointer(Hook):
             self._stops_here()  # a listener may have requested it in one process alone
             self._told_to_stop = None if run.stop_reason is None else step
 
-    def _owe(self, broken_off: PreemptedError, *, between: bool = False) -> None:
+    def _owe(self, broken_off: PreemptedError | str, *, between: bool = False) -> None:
         _log.info("%s This work is repeated when the run continues from step %d.", broken_off, self._run.step)
         self.owed_step, self._owed_between, self._evaluated_step = self._run.step, between, None
 

@@ -98,6 +98,7 @@ def open_summary_writer(
         event_file = _open_files.get(path)
         if event_file is None:
             event_file = _open_files[path] = EventFile(path)
+    event_file.begin()
     if epoch is not None:
         event_file.epoch = epoch
     if resume_step is not None:
@@ -117,7 +118,7 @@ class EventFile:
         self.epoch: Callable[[], int] = lambda: 0
         #: Whether new files are locked while they are open, so that no other process treats them as abandoned.
         self.held = False
-        self._existed = directory.is_dir()
+        self._existed: bool | None = None
         self._lock = threading.RLock()
         self._file: Any = None
         self._path = directory
@@ -126,6 +127,11 @@ class EventFile:
         self._resume_step: int | None = None
         self._waiting: list[tuple[str, float, int, float]] = []
         self._collecting = self._dirty = False
+
+    def begin(self) -> None:
+        """Marks the begin of a use: from now on, the directory is not created again if it is removed."""
+        if self._existed is None:
+            self._existed = self.directory.is_dir()
 
     def scalar(self, tag: str, value: float, step: int) -> None:
         """Writes one number (any value that `float()` accepts)."""
@@ -238,7 +244,7 @@ class EventFile:
             self.flush()
             if self._file is not None:
                 self._file.close()
-                self._file = None
+                self._file = self._existed = None
 
     def take_written(self) -> list[Written]:
         """Flushes the files, and returns those that were written since the last call."""

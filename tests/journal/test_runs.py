@@ -25,7 +25,7 @@ from estimator_core._checkpoint.audit import audit
 from estimator_core._checkpoint.catalog import all_checkpoints, latest_checkpoint, unnamed
 from estimator_core._checkpoint.read import read_checkpoint
 from estimator_core._cli.main import main
-from estimator_core._journal.entries import Took
+from estimator_core._journal.entries import JournalError, Took
 from estimator_core._journal.reading import lineage_of, read_lineage
 from estimator_core._journal.writer import take_over
 from estimator_core._storage.contract import StorageGoneError
@@ -333,6 +333,23 @@ def test_an_older_model_dir_becomes_the_beginning_of_a_journal(tmp_path: Path, t
     assert points(run)["loss"] == list(range(1, 16))
     assert points(run / "eval")["loss"] == [5, 10, 15]
     assert audit(run).findings == ()
+
+
+def test_a_damaged_journal_that_is_moved_away_costs_nothing(tmp_path: Path, trained: Path) -> None:
+    before = what_is_left(trained)
+    shutil.copytree(trained, tmp_path / "run")
+    third = sorted((tmp_path / "run" / "journal").rglob("0*"))[2]
+    third.write_bytes(third.read_bytes()[:-9])
+    with pytest.raises(JournalError, match=r"0000000002 is torn or damaged.*move `journal` away: the next training"):
+        train(str(tmp_path / "run"), STEPS)
+    (tmp_path / "run" / "journal").rename(tmp_path / "away")
+    train(str(tmp_path / "run"), STEPS)
+    after = what_is_left(tmp_path / "run")
+    assert after["checkpoints"] == ["10", "15"]
+    for name, results in before["results"].items():
+        assert {step: after["results"][name][step] for step in results} == results
+    assert after["points"][".:loss"] == list(range(1, STEPS + 1))
+    assert audit(tmp_path / "run").findings == ()
 
 
 def test_results_are_rewritten_where_they_differ_from_the_journal(tmp_path: Path, trained: Path) -> None:

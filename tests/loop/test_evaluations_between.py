@@ -19,9 +19,10 @@ from estimator_core.errors import ArgumentError, PreemptedError
 class Exporter:
     """Records its calls."""
 
-    name = "e"
+    name: str
 
-    def __init__(self) -> None:
+    def __init__(self, name: str = "e") -> None:
+        self.name = name
         self.calls: list[tuple[int, int, bool]] = []
 
     def export(
@@ -111,7 +112,8 @@ def test_a_failing_evaluation_loses_nothing(make: Any, train_input: Any, eval_in
     assert Path(estimator.latest_checkpoint()).name == "16"
     again = make()
     ec.train_and_evaluate(again, ec.TrainSpec(train_input, max_steps=24), ec.EvalSpec(eval_input, every_steps=4))
-    assert evaluated(again) == [20, 24]
+    assert evaluated(again) == [16, 20, 24]
+    assert recorded(again) == [4, 8, 10, 12, 16, 20, 24]
 
 
 class Interrupts(ec.Hook):
@@ -126,6 +128,38 @@ class Interrupts(ec.Hook):
 
         if run.estimator._state.step == self.step:
             os.kill(os.getpid(), signal.SIGTERM)
+
+
+@pytest.mark.parametrize("every", [None, 5], ids=["at checkpoints", "between"])
+@pytest.mark.parametrize(("breaks", "error"), [(StopsAt, RuntimeError), (Interrupts, PreemptedError)])
+def test_of_several_evaluations_only_those_that_are_missing_are_made_up(
+    make: Any, train_input: Any, eval_input: Any, breaks: Any, error: Any, every: int | None
+) -> None:
+    """The second of three fails or is interrupted. Their exporters run once, as without a fault."""
+    step, exporters = (every or 10), [Exporter(name) for name in ("e", "f", "g")]
+
+    def run(*hooks: ec.Hook) -> ec.Estimator:
+        estimator, (first, second, third) = make(), exporters
+        specs = [
+            ec.EvalSpec(eval_input, name="first", every_steps=every, exporters=first),
+            ec.EvalSpec(eval_input, name="second", every_steps=every, exporters=second, hooks=hooks),
+            ec.EvalSpec(eval_input, name="third", every_steps=every, exporters=third),
+        ]
+        ec.train_and_evaluate(estimator, ec.TrainSpec(train_input, max_steps=20), specs)
+        return estimator
+
+    with pytest.raises(error):
+        run(breaks(step))
+    again = run()
+    expected = [5, 10, 15, 20] if every else [10, 20]
+    assert evaluated(again, "first") == [one for one in expected if one > step]
+    for name in ("first", "second", "third"):
+        assert name == "first" or evaluated(again, name) == [one for one in expected if one >= step]
+        assert sorted(ec.read_eval_metrics(again.eval_dir(name))) == expected
+        shown = EventAccumulator(again.eval_dir(name)).Reload().Scalars("loss")
+        assert [event.step for event in shown] == expected
+    for exporter in exporters:
+        assert exporter.calls == [(10, 10, False), (20, 20, True)]
 
 
 def test_an_evaluation_that_was_broken_off_is_made_up_for(make: Any, train_input: Any, eval_input: Any) -> None:

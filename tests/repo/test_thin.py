@@ -29,16 +29,16 @@ BUDGETS = {
     "_cluster": 462,  # every environment read and refused by name
     "_export": 541,  # words of host transforms, formats that take one export, URLs, complex outputs, wrong shapes told
     "_inputs": 1670,  # global batches, the contract with the data, byte order, masks, exact columns, wide numbers
-    "_journal": 773,  # a store that never answers, the ends of killed calls, their evaluations, many calls in one place
-    "_loop": 4525,  # evaluations at saves, killed ends, hooks of the chief and of two calls, rehearsals
+    "_journal": 774,  # damage and what to do, a store that never answers, ends and evaluations of killed calls
+    "_loop": 4526,  # evaluations at saves and failed ones, killed ends, hooks of the chief and of two calls, rehearsals
     "_metrics": 458,  # totals that are summed and merged side by side, and traced once; which way a metric is good
     "_model": 1249,  # programs that Estimators, variables and tables share, slots without one, two adapters of a module
     "_packs": 608,
     "_plugins": 1752,  # identity by distribution, code named and locked, policies, faults and lines told once, locks
     "_step": 1578,  # ids of any dtype, names of programs, joined columns, tables in forms, notes, optimizers by row
     "_storage": 356,  # file:// in all its forms, files at URLs, for plugins, included
-    "_summaries": 326,  # the lock of an event file included
-    "flat": 2855,  # trace states, dead calls, hooks, what evaluators publish, faults, throttles, runs inside others
+    "_summaries": 330,  # the lock of an event file, and a directory that is removed between two uses
+    "flat": 2861,  # trace states, dead and owed calls, hooks, what evaluators publish, faults, throttles, inner runs
 }
 
 #: The modules that every author of a model, a hook or a plugin must know.

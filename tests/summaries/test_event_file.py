@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -75,6 +76,22 @@ def test_one_writer_per_directory(tmp_path: Path):
     first.close()
     assert len(os.listdir(tmp_path / "run")) == 1
     assert points(tmp_path / "run", "a") == [(1, 1.0), (2, 2.0)]
+
+
+def test_a_directory_that_is_removed_between_two_uses_gets_every_point_of_the_second(tmp_path):
+    writer = open_summary_writer(tmp_path / "run")
+    writer.scalar("a", 1, 1)
+    writer.close()
+    shutil.rmtree(tmp_path / "run")
+    assert open_summary_writer(tmp_path / "run") is writer
+    writer.scalar("a", 2, 2)
+    writer.close()
+    assert points(tmp_path / "run", "a") == [(2, 2.0)]
+    open_summary_writer(tmp_path / "run")
+    shutil.rmtree(tmp_path / "run")  # within a use: it is not created again
+    writer.scalar("a", 3, 3)
+    writer.close()
+    assert not (tmp_path / "run").exists()
 
 
 def test_flushed_points_are_readable_while_the_file_is_open(tmp_path: Path):
