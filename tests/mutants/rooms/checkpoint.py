@@ -495,4 +495,13 @@ MUTANTS = (
         tests=("test_drafts_of_other_machines_stay_for_a_week",),
         in_cut=False,
     ),
+    Mutant(
+        name="a-failed-evaluation-is-never-made",
+        guarantee="rule 34",
+        file="estimator_core/_loop/checkpointing.py",
+        old='self._owe(f"An evaluation failed ({type(error).__name__}).", between=between)',
+        new="pass",
+        tests=("test_a_failing_evaluation_loses_nothing",),
+        in_cut=False,
+    ),
 )

@@ -332,8 +332,8 @@ MUTANTS = (
         name="a-failing-evaluation-loses-what-was-trained",
         guarantee="rule 34",
         file=_ROOM + "checkpointing.py",
-        old="        except Exception:\n",
-        new="        except ZeroDivisionError:\n",
+        old="        except Exception as error:\n",
+        new="        except ZeroDivisionError as error:\n",
         tests=("test_a_failing_evaluation_loses_nothing",),
     ),
     Mutant(
