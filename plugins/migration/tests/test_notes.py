@@ -1,0 +1,70 @@
+"""Tests of the notes of the table: each call in a note fits the function that it names."""
+
+import ast
+import importlib
+import inspect
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+import estimator_core as ec
+from estimator_core import metrics
+from estimator_migration import table
+
+PACKAGES = {"ec": "estimator_core", "jnp": "jax.numpy", "nnx": "flax.nnx"}
+CALL = re.compile(r"(?<![\w.])((?:ec|optax|jnp|nnx|jax|estimator_\w+)(?:\.\w+)+)\(((?:[^()]|\([^()]*\))*)\)")
+
+
+def _calls() -> Iterator[tuple[str, str, ast.Call]]:
+    for row in table().values():
+        for name, arguments in CALL.findall(row.how):
+            complete = re.sub(r"=(?=,|$)", "=None", arguments)  # `rank(x, axis=)` names an argument
+            call = ast.parse(f"f({complete})", mode="eval").body
+            assert isinstance(call, ast.Call)
+            yield row.name, name, call
+
+
+def _named(path: str) -> Any:
+    first, *rest = path.split(".")
+    found: Any = importlib.import_module(PACKAGES.get(first, first))
+    for part in rest:
+        if not hasattr(found, part):
+            importlib.import_module(f"{found.__name__}.{part}")
+        found = getattr(found, part)
+    return found
+
+
+def _misfit(function: Any, call: ast.Call) -> str:
+    """Returns what is wrong with a call, or "". After `...`, a call may leave out arguments."""
+    parameters = inspect.signature(function).parameters
+    places = [name for name, found in parameters.items() if found.kind is not found.KEYWORD_ONLY]
+    for position, value in enumerate(call.args):
+        if isinstance(value, ast.Name) and value.id in parameters and places[position : position + 1] != [value.id]:
+            return f"{value.id} is at position {position}"
+    if any(isinstance(value, ast.Constant) and value.value is ... for value in call.args):
+        return ""
+    try:
+        inspect.signature(function).bind(*call.args, **{str(given.arg): given.value for given in call.keywords})
+    except TypeError as error:
+        return str(error)
+    return ""
+
+
+@pytest.mark.plugins
+@pytest.mark.libraries
+def test_each_call_in_a_note_fits_the_function() -> None:
+    """A note once named `dense_features(features, columns)`, whose arguments have the other order."""
+    misfits = {(row, name): _misfit(_named(name), call) for row, name, call in _calls()}
+    assert len(misfits) > 100
+    assert {place: misfit for place, misfit in misfits.items() if misfit} == {}
+
+
+def test_the_count_in_the_note_of_false_positives_is_a_metric() -> None:
+    """The note once named a function whose result `evaluate` refuses."""
+    note = table()["tf.metrics.false_positives"].how
+    assert "ec.metrics.on_host(lambda hit: hit.sum(), hit=positive & predicted)" in note
+    hits = [ec.metrics.on_host(lambda hit: hit.sum(), hit=part) for part in (np.array([1, 1, 0]), np.array([1]))]
+    assert metrics.merge_metrics({"fp": hits[0]}, {"fp": hits[1]})["fp"].compute() == 3
