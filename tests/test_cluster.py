@@ -188,7 +188,7 @@ CALLS: dict[str, Callable[[ec.Estimator], object]] = {
 def test_a_ps_task_is_told_not_to_start(call: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TF_CONFIG", json.dumps({"cluster": CLUSTER, "task": {"type": "ps", "index": 0}}))
     estimator = tiny_estimator(tmp_path / "run")
-    with pytest.raises(ArgumentError, match=r"this process is a ps\. .*start no ps tasks.*partition_rules") as refused:
+    with pytest.raises(ArgumentError, match=r"the task type is ps\. .*start no ps tasks.*partition_rules") as refused:
         CALLS[call](estimator)
     assert "train_and_evaluate" not in str(refused.value)
     assert not (tmp_path / "run").exists()

@@ -88,7 +88,7 @@ def check_training(
     check_steps("steps", steps)
     check_steps("max_steps", max_steps)
     if hint := _DO_NOT_TRAIN.get(config.task_type or ""):
-        raise ArgumentError(f"Train has been called wrong configuration: this process is a {config.task_type}. {hint}")
+        raise ArgumentError(f"Train has been called wrong configuration: the task type is {config.task_type}. {hint}")
     given = [type(hook).__name__ for hook in hooks if isinstance(hook, CheckpointPolicy)]
     if len(given) > 1:
         raise ArgumentError(f"hooks: {', '.join(given)} all decide when to save. Write one policy for all of them.")
