@@ -12,7 +12,7 @@ import pytest
 
 import estimator_core as ec
 from estimator_core import metrics
-from estimator_migration import table
+from estimator_migration import find, rewrite, table
 
 PACKAGES = {"ec": "estimator_core", "jnp": "jax.numpy", "nnx": "flax.nnx"}
 CALL = re.compile(r"(?<![\w.])((?:ec|optax|jnp|nnx|jax|estimator_\w+)(?:\.\w+)+)\(((?:[^()]|\([^()]*\))*)\)")
@@ -68,3 +68,24 @@ def test_the_count_in_the_note_of_false_positives_is_a_metric() -> None:
     assert "ec.metrics.on_host(lambda hit: hit.sum(), hit=positive & predicted)" in note
     hits = [ec.metrics.on_host(lambda hit: hit.sum(), hit=part) for part in (np.array([1, 1, 0]), np.array([1]))]
     assert metrics.merge_metrics({"fp": hits[0]}, {"fp": hits[1]})["fp"].compute() == 3
+
+
+@pytest.mark.parametrize(
+    ("name", "place"),
+    [
+        ("contrib.feature_column.sequence_numeric_column", "estimator_canned_tabular.sequence_numeric_column"),
+        ("contrib.feature_column.sequence_input_layer", "estimator_canned_tabular.sequence_features"),
+        ("keras.experimental.SequenceFeatures", "estimator_canned_tabular.sequence_features"),
+        ("contrib.learn.utils.saved_model_export_utils.make_export_strategy", "estimator_exporters.LatestExporter"),
+    ],
+)
+def test_names_that_were_without_a_successor_have_one(name: str, place: str) -> None:
+    row = find(f"tensorflow.{name}")
+    assert row is not None
+    assert row.place == place
+
+
+def test_partitioners_of_canned_estimators_are_left_out() -> None:
+    """They raised a TypeError in the rewritten program."""
+    old = "import tensorflow as tf\ne = tf.estimator.DNNClassifier([4], [], input_layer_partitioner=None)\n"
+    assert "e = estimator_canned_tabular.DNNClassifier([4], [])\n" in rewrite(old).source
