@@ -137,8 +137,8 @@ def permutation_importance(
             except InputError as error:
                 raise ArgumentError(
                     f"The rows cannot be evaluated while {','.join(group)} is shuffled: {error} Features that belong "
-                    'together, such as sequences of one length, are shuffled together: features=[("a", "b")], in the '
-                    "command --features a,b."
+                    'together, such as sequences of one length, are shuffled together: features=[("a", "b")]. In the '
+                    "command: --features a,b."
                 ) from error
             if features is None and _only_weighs(before, after, tuple(chosen)):
                 _log.warning("%s is not explained: it changes metrics, but no prediction.", group[0])
