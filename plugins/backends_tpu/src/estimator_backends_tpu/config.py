@@ -43,6 +43,7 @@ class TPUConfig:
         per_host_input_for_training: True or `InputPipelineConfig.PER_HOST_V1` / `PER_HOST_V2`: input_fn is called once
             per process, and returns the part of the batch for the process.
         experimental_host_call_every_n_steps: the steps between two calls of a spec's host_call.
+        input_partition_dims: only None. The error about another value names the replacement.
 
     Raises:
         ArgumentError: a value cannot be used. The message names the replacement.

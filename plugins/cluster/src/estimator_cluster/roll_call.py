@@ -172,8 +172,9 @@ def _refusal(call: RollCall, here: Mapping[int, str], index: int, count: int, wh
 
 
 def report(call: RollCall, seconds: float) -> Mapping[int, str]:
-    """Returns the names of all processes in every other process when they are there. A process that comes late, when
-    jax has connected the others already, may know fewer names.
+    """Returns the names of all processes in every other process when they are there.
+
+    A process that comes late, when jax has connected the others already, may know fewer names.
 
     Raises:
         BackendUnavailableError: some are missing, process 0 refuses this process, or process 0 is not reachable.

@@ -223,9 +223,10 @@ class Experiment:
     def continuous_train_and_eval(
         self, continuous_eval_predicate_fn: Callable[..., bool] | None = None
     ) -> tuple[dict[str, Any] | None, list[Any]]:
-        """Alternates `train_steps_per_iteration` steps of training and an evaluation, until `train_steps` or until the
-        predicate returns False. A restart after a kill has the same rounds, and repeats the missing evaluation of the
-        last round.
+        """Alternates training and an evaluation, until `train_steps` or until the predicate returns False.
+
+        A training has `train_steps_per_iteration` steps. A restart after a kill has the same rounds, and repeats the
+        missing evaluation of the last round.
         """
         per_round = self._steps_per_iteration or (max(1, self._train_steps // 10) if self._train_steps else 1000)
         results = self._results_of_last_round(per_round)

@@ -33,8 +33,9 @@ def find_faults(
     predicts: bool = False,
     left_out: Callable[[str], None] = _log.info,
 ) -> list[Exception]:
-    """Finds the faults that would stop a `train_and_evaluate` call, with their places. Nothing is compiled, computed or
-    written.
+    """Finds the faults that would stop a `train_and_evaluate` call, with their places.
+
+    Nothing is compiled, computed or written.
 
     Each input is opened once more, and a batch is drawn from it. An input is skipped if opening it could consume data
     or block, because its function uses an iterator or queue that it did not create. Everything that depends on it is

@@ -39,8 +39,9 @@ class Explanations:
 
 
 def write_explanations(model_dir: str | Path, explanations: Explanations) -> Path:
-    """Writes `explanations.json` into a model_dir, and replaces an older one. A number that is not finite is a text,
-    such as `"NaN"`, because JSON has no such numbers.
+    """Writes `explanations.json` into a model_dir, and replaces an older one.
+
+    A number that is not finite is a text, such as `"NaN"`, because JSON has no such numbers.
 
     Example:
         >>> import tempfile

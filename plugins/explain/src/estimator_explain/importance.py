@@ -54,8 +54,9 @@ class Importance:
 
     @property
     def interval(self) -> tuple[float, float] | None:
-        """The 95% interval of the mean over shuffles, by Student's t. None for one repetition, or for a loss that is
-        not finite.
+        """The 95% interval of the mean over shuffles, by Student's t.
+
+        None for one repetition, or for a loss that is not finite.
 
         Example:
             >>> one = Importance(features=("x",), metric="accuracy", baseline=0.9, losses=(0.2, 0.3, 0.4))

@@ -62,8 +62,9 @@ def check_logits(logits: Any, dimension: int) -> jax.Array:
 
 
 def check_labels(labels: Any, logits: jax.Array, dimension: int) -> jax.Array:
-    """Returns labels as [D0, ..., DN, dimension], matching the logits. If `dimension` is 1, a missing last axis is
-    added.
+    """Returns labels as [D0, ..., DN, dimension], matching the logits.
+
+    If `dimension` is 1, a missing last axis is added.
 
     Raises:
         ArgumentError: there are no labels, they are not numbers, or their shape does not match.

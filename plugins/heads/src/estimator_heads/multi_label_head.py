@@ -48,8 +48,9 @@ _KEYS = (PredictionKeys.LOGITS, PredictionKeys.PROBABILITIES, PredictionKeys.CLA
 
 
 class MultiLabelHead(PerExampleHead):
-    """Predicts any number of classes per example, each with the sigmoid of its logit. The loss is the mean over
-    classes.
+    """Predicts any number of classes per example, each with the sigmoid of its logit.
+
+    The loss is the mean over classes.
 
     Predictions: `logits`, `probabilities`, and `classes` [batch, n_classes]. `classes` lists the ids of all classes,
     which the host replaces by names.
@@ -176,8 +177,9 @@ class MultiLabelHead(PerExampleHead):
         return (ClassNames(names, [PredictionKeys.CLASSES], head),)
 
     def label_transforms(self, feature: str = "labels") -> tuple[HostTransform, ...]:
-        """Returns the transform that converts lists of label strings, or of ids without a vocabulary, to multi-hot
-        labels.
+        """Returns the transform that converts lists of label strings to multi-hot labels.
+
+        Without a vocabulary, it converts lists of ids.
         """
         names = None if self._vocabulary is None else self._vocabulary.names
         return (MultiHotLabels(self.logits_dimension, names, feature),)

@@ -60,8 +60,9 @@ class DeviceMemoryHook(Hook):
 
 
 def memory_in_use() -> dict[str, int]:
-    """Returns the bytes by kind: the largest value of the devices of this process. For devices that do not report
-    memory, it is the sum of all live arrays.
+    """Returns the bytes by kind: the largest value of the devices of this process.
+
+    For devices that do not report memory, it is the sum of all live arrays.
     """
     import jax
 

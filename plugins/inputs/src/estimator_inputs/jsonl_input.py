@@ -162,8 +162,9 @@ class _Lines:
         return f"{self._path}, line {self._chunk.line + line}"
 
     def of_rows(self, lines: list[int]) -> Any:
-        """Returns a function from the number of a row to its file and line. Without `lines`, rows are the non-empty
-        lines.
+        """Returns a function from the number of a row to its file and line.
+
+        Without `lines`, rows are the non-empty lines.
         """
 
         def where(row: int) -> str:

@@ -241,8 +241,9 @@ class Launcher(Protocol):
         ...
 
     def stop(self, job_id: str, grace_secs: float) -> None:
-        """Sends SIGTERM to the processes, so that they save and end, and kills them after the grace time. No restart
-        follows.
+        """Sends SIGTERM to the processes, so that they save and end, and kills them after the grace time.
+
+        No restart follows.
 
         Args:
             job_id: the id of the job.

@@ -152,8 +152,9 @@ class Board:
         return not self._stopping
 
     def why(self) -> str:
-        """Returns how the processes ended, in words. Includes the evaluator if it failed by itself, or if no other
-        process ended badly.
+        """Returns how the processes ended, in words.
+
+        Includes the evaluator if it failed by itself, or if no other process ended badly.
         """
         told = [f"process {index}: {in_words(status)}" for index, status in self._ended.items() if status]
         if self._evaluated and (self._evaluator_failed or not told):

@@ -41,8 +41,9 @@ class Losses(ray.train.UserCallback):
         self._board = board
 
     def after_exception(self, run_context: Any, worker_exceptions: Mapping[int, BaseException]) -> None:
-        """Reports the lost workers. Ray Train calls it after workers have failed. Workers that end an attempt are not
-        lost.
+        """Reports the lost workers.
+
+        Ray Train calls it after workers have failed. Workers that end an attempt are not lost.
         """
         for index, error in sorted(worker_exceptions.items()):
             kind, text = type(error).__name__, str(error)

@@ -53,8 +53,9 @@ class Group:
 
     @property
     def lost(self) -> list[int]:
-        """The children that a signal ended, such as a kill after the grace, but not those that jax aborts or that were
-        stopped.
+        """The children that a signal ended, such as a kill after the grace.
+
+        Children that jax aborts or that were stopped do not count.
         """
         kept = (signal.SIGABRT, signal.SIGTERM, signal.SIGINT)
         return [index for index, code in self.ended if code < 0 and -code not in kept]

@@ -275,8 +275,9 @@ class Resolver:
         return Resolved(name=f"{row.gives}()", alias=inner.alias)
 
     def imported(self, node: cst.Call) -> str | None:
-        """Returns the module that `__import__(...)` or `importlib.import_module(...)` names, or None if it is not
-        covered.
+        """Returns the module that `__import__(...)` or `importlib.import_module(...)` names.
+
+        None if it is not covered.
         """
         function = node.func
         name = function.attr.value if isinstance(function, cst.Attribute) else getattr(function, "value", "")

@@ -32,8 +32,9 @@ class Estimate:
 
     @property
     def rank(self) -> tuple[bool, float, float, int]:
-        """The sort key of candidates: whether the state fits, the time of the busiest resource, the sum of all, the
-        state.
+        """The sort key of candidates.
+
+        It contains whether the state fits, the time of the busiest resource, the sum of all, and the state.
         """
         return (not self.fits, self.times.at_least or 0.0, self.times.at_most or 0.0, self.state_bytes)
 

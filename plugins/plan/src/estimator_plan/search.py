@@ -37,8 +37,9 @@ class Candidate:
 
     @property
     def seconds(self) -> float:
-        """The bound by which candidates are ranked. A candidate that does not fit, or whose time is not known, comes
-        last.
+        """The bound by which candidates are ranked.
+
+        A candidate that does not fit, or whose time is not known, comes last.
         """
         least = self.plan.times.at_least
         return float("inf") if self.plan.memory.shortfall or least is None else least

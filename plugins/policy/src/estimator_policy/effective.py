@@ -29,8 +29,10 @@ def effective_settings(
     config: RunConfig | None = None,
     run_file: Sequence[Layer] = (),
 ) -> tuple[Setting, ...]:
-    """Returns the effective settings and their sources. Weakest first: the package, the policy file, the file of the
-    run, RunConfig, the environment, the command line. A prohibition of the policy overrides all others.
+    """Returns the effective settings and their sources.
+
+    Weakest first: the package, the policy file, the file of the run, RunConfig, the environment, the command line. A
+    prohibition of the policy overrides all others.
 
     Args:
         environ: the environment.

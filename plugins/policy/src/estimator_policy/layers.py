@@ -36,8 +36,9 @@ class Setting:
 
 
 def resolve(layers: Sequence[Layer], *, adding: Sequence[str] = ()) -> tuple[Setting, ...]:
-    """Returns the effective value of each setting, which is that of the last layer with it. Lists of `adding` are
-    joined.
+    """Returns the effective value of each setting, which is that of the last layer with it.
+
+    Lists of `adding` are joined.
 
     Args:
         layers: the layers of settings, weakest first.

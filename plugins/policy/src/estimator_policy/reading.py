@@ -15,8 +15,9 @@ _KEYS = ("allow", "block", "options", "default_hooks", "overrides", "strict", "l
 
 
 def read_policy(files: Sequence[str]) -> Policy:
-    r"""Returns the combined policy of several files: all prohibitions hold, and the last file sets options and
-    overrides.
+    r"""Returns the combined policy of several files.
+
+    All prohibitions hold, and the last file sets options and overrides.
 
     Raises:
         PluginError: a file cannot be read, or has an unknown setting.

@@ -135,8 +135,9 @@ def _values(feature: ParsedFeature, values: np.ndarray) -> tuple[int, list[Any]]
 
 
 def serialized_example(features: Mapping[str, tuple[int, Sequence[object]]]) -> bytes:
-    """Returns a serialized tf.Example. Each feature has the number of its list (1 bytes, 2 float, 3 int64) and its
-    values.
+    """Returns a serialized tf.Example.
+
+    Each feature has the number of its list (1 bytes, 2 float, 3 int64) and its values.
 
     Example:
         >>> serialized_example({"a": (3, [7])}).hex()

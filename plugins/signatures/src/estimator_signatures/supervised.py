@@ -24,6 +24,12 @@ class SupervisedInputReceiver(ServingInputReceiver):
         features: the `Feature`s (or example arrays) that model_fn receives, by name. A single one without a name is
             passed as it is, and is named "feature".
         labels: the same for the labels. A single one without a name is named "label".
+        receiver_tensors: see `ServingInputReceiver`. Default: the features and the labels.
+        receiver_tensors_alternatives, transforms: see `ServingInputReceiver`.
+
+    Attributes:
+        bare, bare_labels: whether model_fn receives the single feature, or label, itself instead of a dict.
+        examples: the example arrays by name. Without example arrays, it is empty.
 
     Raises:
         ArgumentError, ArgumentTypeError: a name or value is invalid, or a name is both a feature and a label.
@@ -64,8 +70,9 @@ class SupervisedInputReceiver(ServingInputReceiver):
 def build_supervised_input_receiver_fn_from_input_fn(
     input_fn: Callable[..., Any], **input_fn_args: object
 ) -> Callable[[], SupervisedInputReceiver]:
-    """Returns a receiver function for TRAIN and EVAL exports. One batch of an input_fn determines names, shapes and
-    dtypes.
+    """Returns a receiver function for TRAIN and EVAL exports.
+
+    One batch of an input_fn determines names, shapes and dtypes.
 
     Args:
         input_fn: returns `(features, labels)` batches.

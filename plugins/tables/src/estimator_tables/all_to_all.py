@@ -48,6 +48,9 @@ class AllToAll:
             training, with their slots. It is a multiple of 8. All other code sees only the table, and the results are
             the same. 0: no cache.
 
+    Attributes:
+        sharding: the mesh axes of the two dimensions of a table: `axes` for its rows, and none for their elements.
+
     Raises:
         ArgumentError: there are no axes, the room is below 1, the number of cached rows cannot be used, or the kind of
             memory does not exist or needs a newer jax.

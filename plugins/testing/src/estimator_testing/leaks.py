@@ -62,8 +62,9 @@ def leaving_nothing(who: str) -> Generator[None]:
 
 @contextlib.contextmanager
 def loading() -> Generator[None]:
-    """Surrounds a first use, which may load libraries. Its changes of the process are undone, so that a second use that
-    changes it again is noticed.
+    """Surrounds a first use, which may load libraries.
+
+    Its changes of the process are undone, so that a second use that changes it again is noticed.
 
     Example:
         >>> with loading():

@@ -41,8 +41,9 @@ class Tally:
     squares: float = 0.0
 
     def baseline(self, test: Tally) -> dict[str, float]:
-        """Returns the metrics on other rows of a model that always predicts the most frequent class of these, or their
-        mean.
+        """Returns the metrics of a model that always predicts the most frequent class, or the mean, of these rows.
+
+        The metrics are those on other rows.
         """
         if self.weight:
             mean = self.total / self.weight

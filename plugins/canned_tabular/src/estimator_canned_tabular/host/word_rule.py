@@ -28,6 +28,7 @@ class WordRule:
         spelling: of dates or truth values, if the texts must be such; other objects of the kind are then taken too.
         weighs: whether the feature is also the weight of an example. Weights in objects become floats, which the column
             does not take, so objects that are integers become integers first.
+        learns: whether the rule learns from the data. It does not.
 
     Example:
         >>> WordRule(key="city", texts=True, integers=False).fault(np.array(["Rome", 3.5, None], object), None).row

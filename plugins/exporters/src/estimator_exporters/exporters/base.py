@@ -103,9 +103,7 @@ class SavedModelWriter:
         return path or finished
 
     def rehearse(self, check: Callable[..., None]) -> None:
-        """Calls `check` with the arguments that `write` passes to the Estimator, without the directory and the
-        checkpoint.
-        """
+        """Calls `check` with the arguments that `write` passes, without the directory and the checkpoint."""
         check(self._receiver_fn, assets_extra=self._assets_extra, format=self._format)
 
     def wait(self) -> str | None:

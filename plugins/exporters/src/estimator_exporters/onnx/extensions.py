@@ -12,8 +12,9 @@ _MODULE, _LIBRARY = "onnxruntime_extensions", "_extensions_pydll*"
 
 
 def library() -> str:
-    """Returns the library that a session registers. The package is not imported, because that changes protobuf
-    settings.
+    """Returns the library that a session registers.
+
+    The package is not imported, because that changes protobuf settings.
 
     Raises:
         ExportError: the package is not installed.

@@ -18,8 +18,9 @@ _NOTHING = {"int64": int(np.iinfo(np.int64).min), "float64": math.nan}
 
 
 def types_to_keep(path: Path, kind: str, names: Sequence[str]) -> dict[str, str] | None:
-    """Returns the type by which each column is read. None: values in JSON have mixed types, and rows are read one by
-    one.
+    """Returns the type by which each column is read.
+
+    None: values in JSON have mixed types, and rows are read one by one.
     """
     if kind != ".jsonl" or not names:
         return dict.fromkeys(names, "string")

@@ -10,8 +10,9 @@ from estimator_exporters.scoring.array_files import BROKEN, opened
 
 
 def has_rows(path: Path, kind: str) -> bool:
-    """Returns whether a file of tables or records has a row. True if it cannot be read: the reader then raises the
-    error.
+    """Returns whether a file of tables or records has a row.
+
+    True if it cannot be read: the reader then raises the error.
 
     Args:
         path: the path of the file.

@@ -31,8 +31,9 @@ def make_app(
     beside: Beside = contextlib.nullcontext,
     renew: Renew = lambda: None,
 ) -> Application:
-    """Returns the application. It loads the models, watches for new exports, and answers waiting requests before it
-    ends.
+    """Returns the application.
+
+    It loads the models, watches for new exports, and answers waiting requests before it ends.
 
     Args:
         engine: the engine that answers requests.

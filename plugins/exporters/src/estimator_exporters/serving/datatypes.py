@@ -156,8 +156,9 @@ def _from_values(name: str, values: list[Any], what: str, literals: bool, width:
 
 
 def json_values(array: np.ndarray, what: str) -> str:
-    """Returns the values of an array as the elements of a flat JSON list. Non-finite floats become strings of
-    `NON_FINITE`.
+    """Returns the values of an array as the elements of a flat JSON list.
+
+    Non-finite floats become strings of `NON_FINITE`.
 
     Raises:
         BadRequestError: bfloat16, or bytes that are not UTF-8.

@@ -59,8 +59,9 @@ class TooSlowError(RefusedError):
 
 
 class TooLargeError(RefusedError):
-    """The request is too large. The rest of its body is read and dropped, because clients read the answer only after
-    that.
+    """The request is too large.
+
+    The rest of its body is read and dropped, because clients read the answer only after that.
     """
 
     status = 413

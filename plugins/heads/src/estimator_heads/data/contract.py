@@ -28,8 +28,9 @@ def _nothing_exported(known: Mapping[str, Any]) -> Sequence[HostTransform]:
 
 
 class HeadContract:
-    """An `ec.inputs.DataContract` that checks, converts and learns labels by the rules of a head, and features by other
-    rules.
+    """An `ec.inputs.DataContract` that checks, converts and learns labels by the rules of a head.
+
+    Features have other rules.
 
     A model_fn has it as its attribute `data_contract`, calls `declare`, and uses `head`, which has the learned classes.
 

@@ -19,8 +19,9 @@ _IDS = "Pass class ids as integers, or multi-hot labels: 0 or 1 in a column for 
 
 @dataclass(frozen=True, kw_only=True)
 class LabelSets:
-    """Labels that are several of `n_classes` classes. This rule converts nothing, because the transform of the head
-    does.
+    """Labels that are several of `n_classes` classes.
+
+    This rule converts nothing, because the transform of the head does.
 
     A row of more than two numbers that are all 0 or 1 contains a number twice. It cannot be a list of ids, which
     differ.
@@ -28,6 +29,7 @@ class LabelSets:
     Attributes:
         n_classes: the number of classes.
         names: the names of the classes. None: labels are ids.
+        learns: whether the rule learns from the data. It does not.
 
     Example:
         >>> rule = LabelSets(n_classes=7)

@@ -21,6 +21,7 @@ class NumberLabels:
 
     Attributes:
         low, high: the limits, which are allowed values.
+        learns: whether the rule learns from the data. It does not.
 
     Example:
         >>> NumberLabels(low=0).fault(np.array([1.0, -2.0]), None).row

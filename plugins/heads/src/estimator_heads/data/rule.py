@@ -55,8 +55,9 @@ class DataRule(Protocol):
         ...
 
     def passes(self, array: Array, known: Any) -> bool:
-        """Returns whether the model can use the array unchanged, by a check of about a microsecond. False means
-        unknown.
+        """Returns whether the model can use the array unchanged, by a check of about a microsecond.
+
+        False means unknown.
         """
         ...
 
@@ -97,8 +98,9 @@ def first_no_number(array: Array) -> tuple[int, Any] | None:
 
 
 def surely_finite(array: Array) -> bool:
-    """Returns whether a product proves that all floats of an array are finite. False: some are not finite, or are
-    large.
+    """Returns whether a product proves that all floats of an array are finite.
+
+    False: some are not finite, or are large.
 
     Example:
         >>> surely_finite(np.ones(3)), surely_finite(np.array([1.0, np.nan])), surely_finite(np.array([1e200]))

@@ -39,8 +39,9 @@ class BestWeights:
         return max(steps, default=None)
 
     def keep(self, step: int) -> bool:
-        """Keeps the checkpoint of a step instead of the previous one. Returns False if the checkpoint does not exist
-        (yet).
+        """Keeps the checkpoint of a step instead of the previous one.
+
+        Returns False if the checkpoint does not exist (yet).
         """
         source, target = self._checkpoints / str(step), self._kept / str(step)
         if target.exists():

@@ -67,8 +67,9 @@ class StopOnPredicateHook(Hook):
                 run.request_stop(f"early stopping at step {step}, requested by {_name(self._should_stop_fn)}")
 
     def state(self) -> Mapping[str, Any]:
-        """Returns the cadence. It does not record that a run was stopped, because the user decides whether to train
-        again.
+        """Returns the cadence.
+
+        It does not record that a run was stopped, because the user decides whether to train again.
         """
         return self._timer.state()
 

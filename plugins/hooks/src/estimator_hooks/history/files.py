@@ -15,8 +15,9 @@ CSV = "history.csv"
 
 
 def read_rows(path: Path) -> list[dict[str, Any]]:
-    """Returns the rows of a JSON lines file, oldest first. There are none without the file. Incomplete lines are
-    skipped.
+    """Returns the rows of a JSON lines file, oldest first.
+
+    There are none without the file. Incomplete lines are skipped.
     """
     try:
         lines = path.read_text(encoding="utf-8").splitlines()

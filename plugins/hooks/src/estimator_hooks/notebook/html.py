@@ -35,8 +35,9 @@ def bar(done: int, total: int | None) -> str:
 
 
 def curve(points: Sequence[tuple[float, float]], *, width: int = 480, height: int = 140) -> str:
-    """Returns a line through points (x ascending), with labels at the ends of both axes. Empty for fewer than two
-    points.
+    """Returns a line through points (x ascending), with labels at the ends of both axes.
+
+    Empty for fewer than two points.
 
     Example:
         >>> curve([(1, 2.0), (2, 1.0)]).startswith("<svg")

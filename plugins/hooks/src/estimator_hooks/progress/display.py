@@ -27,8 +27,9 @@ class Nowhere(io.StringIO):
 
 
 class Display(Protocol):
-    """Shows one or more calls at a time, because an evaluation may run inside a training, and threads run beside one
-    another.
+    """Shows one or more calls at a time.
+
+    An evaluation may run inside a training, and threads run beside one another.
     """
 
     refresh_secs: float

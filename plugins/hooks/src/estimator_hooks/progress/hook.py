@@ -27,8 +27,9 @@ _chosen: dict[Key, ProgressBarHook] = {}
 
 
 class ProgressBarHook(Hook):
-    """Shows the number of steps, the loss, steps and examples per second, the remaining time, and evaluations during
-    training.
+    """Shows the number of steps, the loss, the speed and the remaining time, and evaluations during training.
+
+    The speed is in steps and examples per second.
 
     In a terminal, bars are redrawn four times per second. Elsewhere, a line is written every ten seconds. Between two
     readings the hook costs nothing. If estimator-hooks is installed, every `train` and `evaluate` call has this hook.

@@ -112,8 +112,9 @@ class FileIterator(Iterator[Any]):
         return self._batch(columns)
 
     def parts(self) -> Iterator[tuple[Any, Callable[[int], str]]]:
-        """Yields all files from the start, in order, for all processes: features and labels, and a function that names
-        a row.
+        """Yields all files from the start, in order, for all processes.
+
+        Each part has features and labels, and a function that names a row.
 
         Rows of other parts are left out, so that nothing is learned from them.
         """

@@ -119,8 +119,9 @@ def check_is_text(path: Path, head: bytes) -> None:
 
 @contextmanager
 def opened(path: Path, compression: str, offset: int = 0) -> Generator[BinaryIO]:
-    """Opens the decompressed bytes of a file from `offset` on. The earlier bytes of a compressed file are read and
-    dropped.
+    """Opens the decompressed bytes of a file from `offset` on.
+
+    The earlier bytes of a compressed file are read and dropped.
 
     Raises:
         InputError: the file cannot be read or decompressed. This may also be raised within the block.

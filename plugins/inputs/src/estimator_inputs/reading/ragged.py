@@ -40,8 +40,9 @@ class Ragged:
         return Ragged(values=self.values[begin : begin + int(lengths.sum())], lengths=lengths, fill=self.fill)
 
     def dense(self) -> np.ndarray:
-        """Returns [rows, longest, ...]. The longest length is rounded up to a power of two, so that there are few
-        shapes.
+        """Returns [rows, longest, ...].
+
+        The longest length is rounded up to a power of two, so that there are few shapes.
         """
         longest = int(self.lengths.max(initial=1))
         width = 1 << max(longest - 1, 0).bit_length()

@@ -38,8 +38,9 @@ class Vocabulary:
 
     @property
     def summary(self) -> str:
-        """The number and checksum of the tokens, for the fingerprint of a position. Other tokens would make other rows
-        bad.
+        """The number and checksum of the tokens, for the fingerprint of a position.
+
+        Other tokens would make other rows bad.
         """
         return f"{len(self.tokens)}_tokens_{zlib.crc32(repr(sorted(self.tokens)).encode()):08x}"
 

@@ -25,8 +25,9 @@ def edges_of(numbers: Numbers, *, whole: bool) -> tuple[float, ...]:
 
 
 def shares_of(numbers: Numbers, edges: Sequence[float]) -> tuple[float, ...]:
-    """Returns float[len(edges) + 1], the shares up to the first edge, between two (with the upper one), and above the
-    last.
+    """Returns the shares of values between edges: float[len(edges) + 1].
+
+    They are those up to the first edge, between two (with the upper one), and above the last.
 
     Example:
         >>> import pyarrow as pa

@@ -80,8 +80,9 @@ def cells_of(column: Any) -> Cells:
 
 
 def plain_values(values: Any) -> list[Any]:
-    r"""Returns the values of a flat Arrow array as Python objects. Bytes become text, with backslashes for invalid
-    UTF-8.
+    r"""Returns the values of a flat Arrow array as Python objects.
+
+    Bytes become text, with backslashes for invalid UTF-8.
 
     Example:
         >>> import pyarrow as pa

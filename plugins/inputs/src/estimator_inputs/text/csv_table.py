@@ -50,8 +50,9 @@ class CsvFormat:
                 raise ArgumentTypeError(f"na_values must hold lists of strings, given: {texts!r}. Write [{texts!r}].")
 
     def by_na(self, names: Iterable[str]) -> list[tuple[list[str], list[str]]]:
-        """Returns the texts of missing values with the columns that they apply to. Arrow accepts one list of texts per
-        table.
+        """Returns the texts of missing values with the columns that they apply to.
+
+        Arrow accepts one list of texts per table.
 
         Example:
             >>> CsvFormat(na_values={"a": ["", "NA"]}).by_na(["a", "b", "c"])

@@ -118,8 +118,9 @@ class _Places:
         return {path: self._value(path, value, candidates(path)) for path, value in places.items()}
 
     def refuse_shared(self, slots: Mapping[str, Slot]) -> None:
-        """Records a fault if two slots use the same array, because the array then belongs to another variable. It is
-        allowed if a name says so, or if names map both variables to one of TensorFlow; then both use its slots.
+        """Records a fault if two slots use the same array, because the array then belongs to another variable.
+
+        It is allowed if a name says so, or if names map both variables to one of TensorFlow; then both use its slots.
         """
         owners: dict[str, str] = {}
         for leaf, slot in slots.items():

@@ -39,8 +39,9 @@ class Proof:
 
     @property
     def diverging(self) -> tuple[Quantity, ...]:
-        """The quantities above the tolerance, in the order of the run. The first one shows the cause. Empty if only
-        rounding has grown.
+        """The quantities above the tolerance, in the order of the run.
+
+        The first one shows the cause. Empty if only rounding has grown.
         """
         return () if self.drift is not None else self._apart
 

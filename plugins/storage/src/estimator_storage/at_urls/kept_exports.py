@@ -75,8 +75,9 @@ class KeptExports:
                 yield _entry(key, self._path / key / MANIFEST, step)
 
     def remove_deleted(self) -> None:
-        """Removes from the store the exports that were deleted from the copy. The manifest is removed first, so that no
-        process reads the rest.
+        """Removes from the store the exports that were deleted from the copy.
+
+        The manifest is removed first, so that no process reads the rest.
         """
         gone = self._known.difference(complete_exports(self._path))
         for key in sorted(gone):

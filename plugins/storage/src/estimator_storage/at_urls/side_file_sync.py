@@ -90,8 +90,10 @@ class Beside:
         self._derive(lineage)
 
     def send(self, lineage: Lineage, step: int, *, epoch: int) -> list[Entry]:
-        """Uploads what the store lacks. The event files of an observer follow with `send_recorded`, because a run that
-        takes over removes unrecorded ones.
+        """Uploads what the store lacks.
+
+        The event files of an observer follow with `send_recorded`, because a run that takes over removes unrecorded
+        ones.
 
         Args:
             lineage: the sum of the store's journal.

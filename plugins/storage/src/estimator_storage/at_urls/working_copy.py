@@ -124,8 +124,9 @@ class WorkingCopy:
             self.refresh(lambda: processes)
 
     def training(self, config: RunConfig, processes: Coordinator) -> AbstractContextManager[Publisher]:
-        """Returns the context of training. The chief takes the next epoch, and at the end publishes the remaining
-        files, unless another run has taken over.
+        """Returns the context of training.
+
+        The chief takes the next epoch, and at the end publishes the remaining files, unless another run has taken over.
         """
         return self._leading(config, processes) if processes.index == 0 else self._following(processes)
 
