@@ -27,9 +27,8 @@ from estimator_testing.text_forms import needs_a_program
 
 _Plugin = TypeVar("_Plugin")
 MOST_SUMMARY_CHARACTERS = 100
-#: The kinds that text makes from names, and the arguments that come before those of the user: by position from the
-#: command line, by name from configuration files.
-_MADE_BY_NAME = {"hook": (), "exporter": ("name", "serving_input_receiver_fn")}
+#: The kinds that the command line makes from names, and the number of arguments that it adds before those of the user.
+_MADE_BY_NAME = {"hook": 0, "exporter": 2}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -123,9 +122,7 @@ def check_needs(examined: Examined) -> Iterator[str]:
         except Exception:
             continue  # another check reports that it cannot be imported
         given = _MADE_BY_NAME[component.kind]
-        if tuple(one.name for one in parameters[: len(given)]) != given:
-            yield f"{component.kind} {component.name!r}: its first arguments must be {' and '.join(given)}"
-        for parameter in parameters[len(given) :]:
+        for parameter in parameters[given:]:
             if needs_a_program(target, parameter):
                 yield (
                     f"{component.kind} {component.name!r} needs {parameter.name}: {parameter.annotation}, which "

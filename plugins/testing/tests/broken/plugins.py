@@ -267,24 +267,3 @@ class Bound(Hook):
         self.name, self.input_fn = name, input_fn
 """
     }
-
-
-class TestExporterTakesOtherArguments(Suite):
-    fails = ("test_needs",)
-    source = """
-from estimator_core.plugins import Component
-
-def estimator_components():
-    target = "broken.exporter:Nightly"
-    return [Component(kind="exporter", name="broken_exporter", target=target, summary="A fixture.")]
-"""
-    files: ClassVar = {
-        "exporter.py": """
-class Nightly:
-    def __init__(self, format="stablehlo", receiver=None, name="nightly"):
-        self.name = name
-
-    def export(self, estimator, export_path, checkpoint_path, eval_result, is_the_final_export):
-        return None
-"""
-    }

@@ -125,6 +125,11 @@ def public_of(module: str) -> str | None:
     return face if face in public_modules() else None
 
 
+def packages() -> frozenset[str]:
+    """Returns the packages to which modules or names of the core have moved."""
+    return frozenset(home.partition(".")[0] for home in (*_LEFT.values(), *_NAMES_LEFT.values()))
+
+
 def whole_module(module: str) -> str | None:
     """Returns the module to import instead of a whole old module. None if its names moved to several places."""
     if module in _LEFT:

@@ -9,9 +9,11 @@ from importlib import metadata
 from pathlib import Path
 
 from estimator_testing._core import MOVED, MOVED_MODULES, normalise
-from estimator_testing.migration.paths import CORE
+from estimator_testing.migration.paths import CORE, packages, whole_module
 
-_HOUSE = {module.partition(".")[0]: distribution for module, distribution in (*MOVED.values(), *MOVED_MODULES.values())}
+_HOUSE = {package: package.replace("_", "-") for package in packages()} | {
+    module.partition(".")[0]: distribution for module, distribution in (*MOVED.values(), *MOVED_MODULES.values())
+}
 
 
 def lacking(distribution: str, files: Iterable[Path]) -> list[str]:
@@ -34,6 +36,8 @@ def distributions_of(text: str) -> set[str]:
         ...     distributions_of("import estimator_core as ec; from estimator_inputs import csv_input_fn; ec.HParams")
         ... )
         ['estimator-experiment', 'estimator-inputs']
+        >>> distributions_of("from estimator_core.plan import plan_run"), distributions_of("import estimator_plan")
+        ({'estimator-plan'}, {'estimator-plan'})
     """
     found: set[str] = set()
     facades = {CORE}
@@ -55,4 +59,6 @@ def _of_path(path: str) -> str:
     if top != CORE:
         return _HOUSE.get(top, "")
     module = rest.partition(".")[0]
+    if (home := whole_module(f"{CORE}.{module}")) is not None:
+        return _HOUSE[home.partition(".")[0]]
     return MOVED_MODULES[module][1] if module in MOVED_MODULES else MOVED.get(rest, ("", ""))[1]
