@@ -21,6 +21,7 @@ from estimator_testing.cli.doctor import show_old_forms
 BEFORE = Path(__file__).parent / "written_before"
 #: The packages that a plugin needs in addition to the kit, because they now hold names that it uses.
 PACKAGES = {
+    "acme_format": ("estimator-signatures",),
     "acme_input": ("estimator-inputs",),
     "acme_model": ("estimator-experiment", "estimator-warm-start"),
 }
