@@ -163,6 +163,12 @@ def test_columns_of_tables() -> None:
             ArgumentError,
             r"Column 'a' cannot be converted to Arrow: .* not supported\. Cast it, or drop it",
         ),
+        (
+            pd.DataFrame({"z": [1, 2], "a": [3, "x"]}, index=pd.Index([1, "x"], dtype=object)),
+            {},
+            ArgumentError,
+            "Column 'a' cannot be converted to Arrow: ",
+        ),
     ],
 )
 def test_tables_that_cannot_be_used(table: Any, options: dict[str, Any], error: type[Exception], message: str) -> None:

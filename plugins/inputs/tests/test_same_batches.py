@@ -244,6 +244,17 @@ def test_times_as_integers_have_one_unit_in_all_files(tmp_path: Path, kind: Any,
     assert first != second
 
 
+@pytest.mark.parametrize("other", [pyarrow.timestamp("us", "Europe/Paris"), pyarrow.null()])
+def test_times_as_integers_may_have_another_zone_or_be_empty_in_later_files(tmp_path: Path, other: Any) -> None:
+    values = [None if pyarrow.types.is_null(other) else 5]
+    for number, kind in enumerate([pyarrow.timestamp("us", "UTC"), other]):
+        table = pyarrow.table({"at": pyarrow.array([5] if number == 0 else values, kind)})
+        pyarrow.parquet.write_table(table, tmp_path / f"{number}.parquet")
+    options: dict[str, Any] = {"column_types": {"at": "int64"}, "column_defaults": {"at": 0}}
+    (batch,) = parquet_input_fn(f"{tmp_path}/*.parquet", batch_size=2, shuffle=False, **options)()
+    assert batch["at"].tolist() == [5, values[0] or 0]
+
+
 def test_times_of_day_of_another_unit_are_read_in_later_files(tmp_path: Path) -> None:
     for number, kind in enumerate([pyarrow.time32("ms"), pyarrow.time64("us")]):
         table = pyarrow.table({"clock": pyarrow.array([datetime.time(9, 30)], kind)})

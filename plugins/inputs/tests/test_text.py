@@ -272,6 +272,7 @@ def test_arguments_that_cannot_be(tmp_path: Path, options: dict[str, Any], error
         ("a,a\n1,2\n", "two columns are named 'a'"),
         ("a\n", "no rows"),
         ("\n\na,b\n1,2\n", "line 1 is empty, but should name the columns"),
+        ("\ufeff\na,b\n1,2\n", "line 1 is empty, but should name the columns"),
     ],
 )
 def test_heads_that_cannot_be(tmp_path: Path, text: str, fault: str) -> None:
@@ -302,6 +303,12 @@ def test_a_compressed_file_without_a_suffix_is_refused_as_such(tmp_path: Path, m
     assert next(make(path, 1, shuffle=False, compression=kind)())["a"].tolist() == [1]
 
 
+def test_a_compressed_file_without_names_of_columns_is_refused_as_such(tmp_path: Path) -> None:
+    (tmp_path / "rows.csv").write_bytes(gzip.compress(b"1,2\n"))
+    with pytest.raises(InputError, match=r"rows\.csv has the compression 'gzip'\. Set compression='gzip'"):
+        csv_input_fn(tmp_path / "rows.csv", 1, shuffle=False, header=False, column_names=["a", "b"])
+
+
 def test_a_zip_archive_is_refused_as_such(tmp_path: Path) -> None:
     (tmp_path / "rows.csv").write_bytes(b"PK\x03\x04" + bytes(40))
     with pytest.raises(InputError, match=r"rows\.csv is a zip archive\. Extract its files\."):
@@ -313,6 +320,8 @@ def test_names_of_columns_that_are_not_utf_8_are_refused(tmp_path: Path) -> None
     path.write_bytes("größe,n\n1,2\n".encode("latin1"))
     with pytest.raises(InputError, match=r"line 1: the names of the columns are not valid UTF-8: b'gr\\xf6\\xdfe,n'"):
         csv_input_fn(path, 1, shuffle=False)
+    (batch,) = csv_input_fn(path, 1, shuffle=False, column_names=["size", "n"])()
+    assert batch["size"].tolist() == [1], "names that column_names replaces may have any encoding"
 
 
 @pytest.mark.parametrize("suffix", ["", ".gz"])

@@ -212,9 +212,9 @@ class CsvKind:
         if not self._header:
             assert self._column_names is not None
             with opened(path, self._plan.compression) as stream:
-                return self._column_names, (begin_of(stream), 1)
+                return self._column_names, (begin_of(stream, path), 1)
         with opened(path, self._plan.compression) as stream:
-            names, place = read_header(stream, self._form, path)
+            names, place = read_header(stream, self._form, path, replaced=self._column_names is not None)
         if self._column_names is None:
             return names, place
         if len(self._column_names) != len(names):

@@ -16,7 +16,7 @@ from estimator_inputs.reading.ragged import Columns
 from estimator_inputs.reading.vocabulary import Vocabularies
 from estimator_inputs.table.blocks import block_of
 from estimator_inputs.table.schema import TableSchema, chosen_columns
-from estimator_inputs.table.types import alike, counts_units, inferred, item_type
+from estimator_inputs.table.types import alike, counts_units, inferred, item_type, unit_of
 
 #: The largest number of rows of a row group that are decoded at once.
 _BLOCK_ROWS = 8192
@@ -136,7 +136,7 @@ class ParquetKind:
             other = batch.schema.field(name).type
             kind = self._schema.types[name]
             units = counts_units(arrow, kind)
-            if not alike(arrow, other) or (units and other not in (arrow, pa.null())):
+            if not alike(arrow, other) or (units and unit_of(other) not in (unit_of(arrow), None)):
                 named = "" if kind.listed or units else ", or name a type in column_types"
                 raise InputError(
                     f"{piece.path}: column {name!r} is of type {other}, but of type {arrow} in {self._first}. "

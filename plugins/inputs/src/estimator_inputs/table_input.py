@@ -95,16 +95,22 @@ def _table(table: Any) -> Any:
             f"{type(table).__name__}. {hint}"
         )
     try:
-        if hasattr(table, "iloc") and hasattr(table, "columns"):  # the index of a pandas DataFrame is not a column
-            _check_once(str(name) for name in table.columns)
-            return pa.Table.from_pandas(table, preserve_index=False)
-        return pa.table(table)
+        return _converted(table)
     except (pa.ArrowException, TypeError) as error:
         column = _unreadable(table)
         raise ArgumentError(
             f"{'The table' if column is None else f'Column {column!r}'} cannot be converted to Arrow: "
             f"{str(error).rstrip('.')}. Cast it, or drop it from the table."
         ) from error
+
+
+def _converted(table: Any) -> Any:
+    import pyarrow as pa
+
+    if hasattr(table, "iloc") and hasattr(table, "columns"):  # the index of a pandas DataFrame is not a column
+        _check_once(str(name) for name in table.columns)
+        return pa.Table.from_pandas(table, preserve_index=False)
+    return pa.table(table)
 
 
 def _check_once(names: Iterable[str]) -> list[str]:
@@ -121,7 +127,7 @@ def _unreadable(table: Any) -> str | None:
 
     for name in getattr(table, "columns", ()):
         try:
-            pa.table(table[[name]])
+            _converted(table[[name]])
         except (pa.ArrowException, TypeError):
             return str(name)
     return None

@@ -229,6 +229,17 @@ def counts_units(arrow: Any, kind: ColumnType) -> bool:
     return kind.dtype != STRING and pa.types.is_temporal(item_type(arrow))
 
 
+def unit_of(arrow: Any) -> str | None:
+    """Returns the unit of the times or durations of a column, and None for dates and other values.
+
+    Example:
+        >>> import pyarrow as pa
+        >>> unit_of(pa.timestamp("ms", "UTC")), unit_of(pa.list_(pa.duration("s"))), unit_of(pa.null())
+        ('ms', 's', None)
+    """
+    return getattr(item_type(arrow), "unit", None)
+
+
 def _meaning(arrow: Any) -> str:
     import pyarrow as pa
 

@@ -20,6 +20,8 @@ from estimator_inputs.text.quotes import record_ends
 _HEAD = 1 << 16
 _LONGEST_HEAD = 1 << 24
 _SHOWN = 60
+#: The length of the longest mark at the begin of a file.
+_MARK = 16
 #: The byte order marks of UTF-16.
 _UTF_16 = (b"\xff\xfe", b"\xfe\xff")
 _PADDED = re.compile("[+-]?0[0-9]")
@@ -27,19 +29,32 @@ _WHOLE = re.compile("-?[0-9]+")
 _QUOTED = re.compile(b'"[^"]*"')
 
 
-def begin_of(stream: BinaryIO) -> int:
+def begin_of(stream: BinaryIO, path: Path) -> int:
     r"""Returns the byte offset of the first record of a file without column names: after the byte order mark of UTF-8.
+
+    Raises:
+        InputError: the file is compressed.
 
     Example:
         >>> import io
-        >>> begin_of(io.BytesIO(b"\xef\xbb\xbf1,2\n")), begin_of(io.BytesIO(b"1,2\n"))
+        >>> begin_of(io.BytesIO(b"\xef\xbb\xbf1,2\n"), Path("a")), begin_of(io.BytesIO(b"1,2\n"), Path("a"))
         (3, 0)
     """
-    return len(BOM_UTF8) if stream.read(len(BOM_UTF8)) == BOM_UTF8 else 0
+    head = stream.read(_MARK)
+    check_is_text(path, head)
+    return len(BOM_UTF8) if head.startswith(BOM_UTF8) else 0
 
 
-def read_header(stream: BinaryIO, form: CsvFormat, path: Path) -> tuple[list[str], tuple[int, int]]:
+def read_header(
+    stream: BinaryIO, form: CsvFormat, path: Path, *, replaced: bool = False
+) -> tuple[list[str], tuple[int, int]]:
     """Returns the names of the columns, and the byte offset and line of the first record.
+
+    Args:
+        stream: the content of the file.
+        form: the form of the file.
+        path: the file, for messages.
+        replaced: whether other names replace these, which may then have any encoding.
 
     Raises:
         InputError: the file or its first line is empty, the names are not UTF-8 or are repeated, or lines end in CR.
@@ -57,9 +72,9 @@ def read_header(stream: BinaryIO, form: CsvFormat, path: Path) -> tuple[list[str
     line = head[:end].rstrip(b"\r\n")
     if (b"\n" not in head and b"\r" in head) or b"\r" in (line if form.quote is None else _QUOTED.sub(b"", line)):
         raise InputError(f"{path}: its lines end in CR (\\r) only. Write it again with LF (\\n): tr '\\r' '\\n'.")
-    if not line.strip():
+    if not line.removeprefix(BOM_UTF8).strip():
         raise InputError(f"{path}, line 1 is empty, but should name the columns. Remove the empty lines before them.")
-    if not _is_text(line):
+    if not replaced and not _is_text(line):
         raise InputError(
             f"{path}, line 1: the names of the columns are not valid UTF-8: {line[:_SHOWN]!r}. Write the file again in "
             "UTF-8, for example: iconv -f LATIN1 -t UTF-8."
