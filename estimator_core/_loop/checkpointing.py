@@ -274,7 +274,7 @@ class Checkpointer(Hook):
         if self._ending is not None and self._ending.prepared:
             return
         wanted = bool(self._ask("at_end", run)) or self._evaluations is not None
-        self._ending = ending = Ending(reason=run.stop_reason or "", last_step=run.last_step, prepared=False)
+        self._ending = ending = self._unprepared()
         try:
             if self._evaluated_step != run.step:
                 self._evaluate()
@@ -313,10 +313,16 @@ class Checkpointer(Hook):
             self._owe(broken_off, between=between)
         except Exception as error:
             if self._saved_step != self._run.step:
+                if self._run.stop_reason is not None or self._run.step == self._run.last_step:
+                    self._ending = self._unprepared()  # otherwise a restart would find a call that has ended
                 self._owe(f"An evaluation failed ({type(error).__name__}).", between=between)
                 with contextlib.suppress(ProcessLostError):  # a process that fails alone cannot save
                     self._commit(may_stop=False)
             raise
+
+    def _unprepared(self) -> Ending:
+        run = self._run
+        return Ending(reason=run.stop_reason or f"reached step {run.step}", last_step=run.last_step, prepared=False)
 
     def _commit(self, *, may_stop: bool) -> None:
         run, step = self._run, self._run.step

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import re
 import time
@@ -130,13 +131,15 @@ class Interrupts(ec.Hook):
             os.kill(os.getpid(), signal.SIGTERM)
 
 
-@pytest.mark.parametrize("every", [None, 5], ids=["at checkpoints", "between"])
+@pytest.mark.parametrize(
+    ("every", "step"), [(None, 10), (5, 5), (None, 20)], ids=["at a checkpoint", "between", "at the end"]
+)
 @pytest.mark.parametrize(("breaks", "error"), [(StopsAt, RuntimeError), (Interrupts, PreemptedError)])
 def test_of_several_evaluations_only_those_that_are_missing_are_made_up(
-    make: Any, train_input: Any, eval_input: Any, breaks: Any, error: Any, every: int | None
+    make: Any, train_input: Any, eval_input: Any, breaks: Any, error: Any, every: int | None, step: int
 ) -> None:
     """The second of three fails or is interrupted. Their exporters run once, as without a fault."""
-    step, exporters = (every or 10), [Exporter(name) for name in ("e", "f", "g")]
+    exporters = [Exporter(name) for name in ("e", "f", "g")]
 
     def run(*hooks: ec.Hook) -> ec.Estimator:
         estimator, (first, second, third) = make(), exporters
@@ -160,6 +163,8 @@ def test_of_several_evaluations_only_those_that_are_missing_are_made_up(
         assert [event.step for event in shown] == expected
     for exporter in exporters:
         assert exporter.calls == [(10, 10, False), (20, 20, True)]
+    ended = json.loads(Path(again.model_dir, "run.json").read_text())["ended"]
+    assert ended == {"step": 20, "reason": "reached step 20", "failed": False}
 
 
 def test_an_evaluation_that_was_broken_off_is_made_up_for(make: Any, train_input: Any, eval_input: Any) -> None:
