@@ -63,6 +63,24 @@ def test_what_was_computed_is_told_where_it_cannot_be_written(run_dir, capsys, m
     assert "error: theirs cannot be written: Permission denied." in err
 
 
+@pytest.mark.plugins
+def test_the_file_is_written_at_a_url_and_nowhere_without_a_name(run_dir, tmp_path, monkeypatch, capsys):
+    file, _ = run_dir
+    monkeypatch.chdir(tmp_path)
+    url = f"file://{tmp_path}/run"
+    assert main(["run", str(file), "--model-dir", url]) == 0
+    capsys.readouterr()
+    arguments = ["explain", str(file), "--repeats", "1", "--model-dir"]
+    assert main([*arguments, url]) == 0
+    assert f"written to {url}/explanations.json" in capsys.readouterr().out
+    found = read_explanations(tmp_path / "run")
+    assert found is not None
+    assert found.step == 3
+    assert main([*arguments, ""]) == 2
+    assert "--model-dir must not be empty." in capsys.readouterr().err
+    assert [one.name for one in tmp_path.iterdir()] == ["run"]
+
+
 def test_json_is_what_the_file_holds(run_dir, capsys):
     file, model_dir = run_dir
     capsys.readouterr()

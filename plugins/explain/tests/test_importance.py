@@ -13,6 +13,7 @@ from explained_program import LABELS, ROWS, input_fn, model_fn, trained
 import estimator_core as ec
 from estimator_core.errors import ArgumentError, CheckpointNotFoundError, InputError
 from estimator_explain import Importance, integrated_gradients, permutation_importance
+from estimator_explain.fingerprint import FINGERPRINT, with_fingerprint
 from estimator_explain.rows import read_rows
 
 
@@ -243,6 +244,42 @@ def test_a_column_that_only_weighs_rows_is_left_out_unless_it_is_named(tmp_path,
     assert warned == ["weight is not explained: it changes metrics, but no prediction."]
     (named,) = permutation_importance(estimator, lambda: [batch], features=["weight"], repeats=2)
     assert named.losses != (0.0, 0.0)
+
+
+def test_a_feature_that_changes_no_class_is_explained(tmp_path):
+    def sure(features, labels, mode):
+        y = features["x"] * ec.get_variable("slope", (), initializer=jax.nn.initializers.ones) + 0.1 * features["weak"]
+        loss = None if mode == ec.ModeKeys.PREDICT else jnp.mean((y - labels) ** 2)
+        classes = (y > 0).astype(jnp.int32)
+        return ec.EstimatorSpec(mode, predictions={"class": classes}, loss=loss, train_op=optax.sgd(0.0))
+
+    x, weak = np.array([-9, 9] * 8, np.float32), np.linspace(-1, 1, 16, dtype=np.float32)
+    batch = {"x": x, "weak": weak}, x + 0.1 * weak
+    estimator = ec.Estimator(sure, str(tmp_path)).train(lambda: [batch])
+    found = permutation_importance(estimator, lambda: [batch], repeats=2)
+    assert {one.name: one.mean > 0 for one in found} == {"x": True, "weak": True}
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        (1 + 2j, 1 + 3j),
+        (np.float64(1), np.nextafter(np.float64(1), 2)),
+        (0.0, -0.0),
+        (np.int64(1), np.int64(1 + 2**32)),
+        (True, False),
+    ],
+)
+def test_a_fingerprint_differs_if_any_bit_does(one, other):
+    def made(value):
+        def model_fn(features, labels, mode, config):
+            predictions = {"value": jnp.asarray(value), "real": jnp.ones(()), "key": jax.random.key(0)}
+            return ec.EstimatorSpec(mode, loss=jnp.zeros(()), predictions=predictions)
+
+        return float(with_fingerprint(model_fn)({}, {}, "eval", None).eval_metric_ops[FINGERPRINT].compute())
+
+    with jax.enable_x64(True):
+        assert made(one) == made(one) != made(other)
 
 
 def test_a_model_without_features_has_nothing_to_explain(tmp_path):

@@ -10,9 +10,9 @@ from __future__ import annotations
 import argparse
 import contextlib
 import logging
+import os
 from collections.abc import Generator
 from dataclasses import asdict
-from pathlib import Path
 
 from estimator_core.errors import ArgumentError
 
@@ -58,9 +58,13 @@ def run(args: argparse.Namespace) -> int:
             "estimator explain reads programs with estimator-experiment: pip install 'estimator-explain[cli]'"
         ) from None
     from estimator_core.checkpoint import checkpoint_step
+    from estimator_core.storage import published_file
     from estimator_explain import Explanations, integrated_gradients, permutation_importance, write_explanations
+    from estimator_explain.explanations import FILE
     from estimator_explain.table import table_of
 
+    if args.model_dir == "":  # from an unset shell variable
+        raise ArgumentError("--model-dir must not be empty.")
     opened = open_program(args.file, model_dir=args.model_dir, hparams=args.hparams, trained=True)
     estimator, input_fn = opened.experiment.estimator, opened.experiment.eval_input_fn
     path = estimator.latest_checkpoint()
@@ -85,12 +89,14 @@ def run(args: argparse.Namespace) -> int:
         )
     found = Explanations(step=checkpoint_step(path), importances=importances, strengths=strengths, residual=residual)
     print(json_text(asdict(found)) if args.json else table_of(found))  # first, because the result took long
+    place = os.path.join(opened.model_dir, FILE)  # at a URL, too
     try:
-        written = write_explanations(opened.model_dir, found)
+        with published_file(place) as written:
+            write_explanations(written.parent, found)
     except OSError as error:
-        raise ArgumentError(f"{error.filename or opened.model_dir} cannot be written: {error.strerror}.") from error
+        raise ArgumentError(f"{error.filename or place} cannot be written: {error.strerror}.") from error
     if not args.json:
-        print(f"written to {Path(written)}")
+        print(f"written to {place}")
     return 0
 
 
