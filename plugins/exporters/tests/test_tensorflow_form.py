@@ -130,6 +130,8 @@ def test_a_feature_without_values_is_missing(server):
 def test_a_finite_number_does_not_become_infinite_in_a_record(server):
     status, answer = ask(server, "records:regress", {"examples": [{"x": 1.0}, {"x": [2, -1e39]}]})
     assert (status, answer) == (400, {"error": "feature 'x' holds -1e+39, which is infinite as float32"})
+    status, answer = ask(server, "records:regress", {"examples": [{"x": [1.0, 10**400]}]})
+    assert (status, answer) == (400, {"error": f"feature 'x': '[1.0, 1{'0' * 33}' cannot be a value of a tf.Example"})
     infinite = b'{"examples": [{"x": [-Infinity, 1e38]}]}'
     status, _, answer = server.request("POST", "/v1/models/records:regress", infinite)
     assert (status, answer) == (200, {"results": ["-Infinity"]})

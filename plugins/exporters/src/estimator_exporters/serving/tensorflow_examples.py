@@ -69,7 +69,7 @@ def _record(example: Mapping[str, Any]) -> bytes:
                 feature.float_list.value.extend(values)
             elif values:  # a feature without a kind is a missing one, of any type
                 feature.int64_list.value.extend(values)
-        except (TypeError, ValueError) as error:
+        except (TypeError, ValueError, OverflowError) as error:
             raise BadRequestError(f"feature {name!r}: {str(value)[:40]!r} cannot be a value of a tf.Example") from error
         for given, stored in zip(values, feature.float_list.value, strict=False):
             if math.isinf(stored) and not math.isinf(given):
