@@ -159,6 +159,24 @@ def test_refused(make: Any, message: str):
         make()
 
 
+@pytest.mark.parametrize("steps", [0, 2.5, float("nan"), float("inf")])
+@pytest.mark.parametrize(
+    "made",
+    [
+        eh.LearningRateHook,
+        eh.GradientNormHook,
+        eh.ThroughputHook,
+        eh.DeviceMemoryHook,
+        eh.TraceHook,
+        eh.HistoryHook,
+        eh.VariableHistogramsHook,
+    ],
+)
+def test_steps_that_are_not_whole_are_refused_with_the_hook_and_the_argument(made: Any, steps: float):
+    with pytest.raises(ValueError, match=f"^{made.__name__}: every_n_steps must be .* whole number, given: {steps}"):
+        made(every_n_steps=steps)
+
+
 def test_profiler_traces_a_step_that_is_not_the_first(tmp_path: Path):
     hook = eh.ProfilerHook(save_steps=5, show_memory=True, num_steps=2)
     run = FakeRun(model_dir=tmp_path)

@@ -7,6 +7,7 @@ import re
 from estimator_core.builtin_hooks import point_step
 from estimator_core.errors import ArgumentError
 from estimator_core.hooks import Hook, Run, StepOutputs
+from estimator_hooks.cadence import whole_steps
 
 PREFIX = "variables/"
 
@@ -30,15 +31,13 @@ class VariableHistogramsHook(Hook):
     """
 
     def __init__(self, every_n_steps: int = 100, variables: str = ".*") -> None:
-        if every_n_steps < 1:
-            raise ArgumentError(f"VariableHistogramsHook: every_n_steps must be at least 1, given: {every_n_steps}")
         try:
             self._wanted = re.compile(variables)
         except re.error as error:
             raise ArgumentError(
                 f"VariableHistogramsHook: variables is not a regular expression ({error}), given: {variables!r}"
             ) from error
-        self._every = every_n_steps
+        self._every = whole_steps(self, every_n_steps)
 
     def next_step(self, step: int) -> int:
         """Returns the next of the steps 1, 1 + n, 1 + 2n, ..., like the summaries of the core."""

@@ -14,11 +14,12 @@ from typing import Any
 
 import numpy as np
 
-from estimator_core.errors import ArgumentError, ArgumentTypeError, HookError
+from estimator_core.errors import ArgumentTypeError, HookError
 from estimator_core.hooks import Hook, Run
 from estimator_core.modes import ModeKeys
 from estimator_core.storage import draft_of
 from estimator_core.summaries import without_secrets
+from estimator_hooks.cadence import whole_steps
 from estimator_hooks.trackers.tracker import Ending, KeepsRecords, TrackedRun, Tracker
 
 _log = logging.getLogger("estimator_hooks")
@@ -53,10 +54,8 @@ class TrackerHook(Hook):
     def __init__(self, tracker: Tracker, every_n_steps: int = 100) -> None:
         if not isinstance(tracker, Tracker):
             raise ArgumentTypeError(f"TrackerHook: the tracker must be a Tracker, given: {type(tracker).__name__}")
-        if every_n_steps < 1:
-            raise ArgumentError(f"TrackerHook: every_n_steps must be at least 1, given: {every_n_steps}")
         self._tracker = tracker
-        self._every = every_n_steps
+        self._every = whole_steps(self, every_n_steps)
         self._evaluations_sent = 0
         self._started = False
         self._records_sent = False
