@@ -76,6 +76,28 @@ def test_what_to_look_at_can_be_pasted_into_a_shell(program: Path, capsys: pytes
     assert len(looks) >= 2
 
 
+def test_the_evaluations_of_an_experiment_that_makes_several(program: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    two = """
+
+class Two(ec.Experiment):
+    def train_and_evaluate(self):
+        train_spec, spec = self.specs()
+        other = ec.EvalSpec(self.eval_input_fn, steps=1, name="test")
+        return ec.train_and_evaluate(self.estimator, train_spec, [spec, other])
+
+
+def experiment_fn("""
+    text = PROGRAM.replace("SCALE", "1.0").replace("return ec.Experiment(", "return Two(")
+    program.write_text(text.replace("\n\n\ndef experiment_fn(", two, 1))
+    words = ["run", str(program), "--hparams", "train_steps=4", "--predictions", "0"]
+    assert main([*words, "--model-dir", "first"]) == 0
+    told = capsys.readouterr().out
+    assert told.index("evaluation without a name\n") < told.index("evaluation test\n") < told.index("Training ended")
+    assert main([*words, "--model-dir", "second", "--json"]) == 0
+    metrics = json.loads(capsys.readouterr().out)["metrics"]
+    assert {name: found["global_step"] for name, found in metrics.items()} == {"": 4, "test": 4}
+
+
 def test_the_result_as_json(program: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--json", "run", str(program), "--hparams", "train_steps=4"]) == 0
     (line,) = capsys.readouterr().out.splitlines()

@@ -26,10 +26,9 @@ _NUMBER = re.compile(r"[-+]?[\d.,]+(?:e[-+]?\d+)?")
 def show(experiment: Any, result: Any, *, predictions: int) -> None:
     """Prints the report of a finished run."""
     estimator = experiment.estimator
-    metrics = _metrics(result)
-    if metrics:
+    for heading, metrics in _evaluations(result):
         shown = [(name, number(value)) for name, value in metrics.items() if not isinstance(value, list)]  # no slices
-        print("\n" + table(shown, ("metric", "value")))
+        print(f"\n{heading}{table(shown, ('metric', 'value'))}")
     if estimator.stop_reason:
         print(f"\nTraining ended: {estimator.stop_reason}.")
     if predictions and estimator.latest_checkpoint():
@@ -65,7 +64,7 @@ def as_json(experiment: Any, result: Any) -> str:
             "model_dir": _model_dir(estimator),
             "stop_reason": estimator.stop_reason,
             "checkpoint": _asked_for(estimator, estimator.latest_checkpoint()),
-            "metrics": {name: json_value(value) for name, value in (_metrics(result) or {}).items()},
+            "metrics": {name or "": json_value(value) for name, value in (_metrics(result) or {}).items()},
             "exports": _exports(estimator),
         }
     )
@@ -76,7 +75,15 @@ def json_value(value: Any) -> Any:
     return value.tolist() if hasattr(value, "tolist") else value
 
 
-def _metrics(result: Any) -> Mapping[str, Any] | None:
+def _evaluations(result: Any) -> list[tuple[str, Mapping[Any, Any]]]:
+    """Returns a heading and the metrics of each evaluation. A program with several EvalSpecs returns them by name."""
+    metrics: Mapping[Any, Any] = _metrics(result) or {}
+    if not any(isinstance(value, Mapping) for value in metrics.values()):
+        return [("", metrics)] if metrics else []
+    return [(f"evaluation {name or 'without a name'}\n", found) for name, found in metrics.items()]
+
+
+def _metrics(result: Any) -> Mapping[Any, Any] | None:
     return result[0] if isinstance(result, tuple) else result if isinstance(result, Mapping) else None
 
 
