@@ -21,9 +21,9 @@ from estimator_core._journal.derived import (
 )
 from estimator_core._journal.entries import JournalError, Saved, key_of
 from estimator_core._journal.lineage import Lineage
-from estimator_core._journal.reading import IDENTITY, newest_snapshot, read_lineage, records_after, refresh
+from estimator_core._journal.reading import IDENTITY, identity_of, newest_snapshot, read_lineage, records_after, refresh
 from estimator_core._journal.writer import take_over
-from estimator_core._storage.contract import ObjectMissingError, Storage, StorageError
+from estimator_core._storage.contract import Storage, StorageError
 from estimator_core._storage.local import LocalStorage
 from estimator_core.errors import CheckpointError
 
@@ -145,8 +145,10 @@ def _replayed(storage: Storage) -> tuple[Lineage, list[Finding]]:
     """Returns the sum of all records, added one by one, and the faults of the chain."""
     lineage = Lineage()
     try:
-        lineage.identity = storage.get(IDENTITY).decode("ascii", "replace")
-    except ObjectMissingError:
+        lineage.identity = identity_of(storage)
+    except JournalError as error:
+        return lineage, [Finding(kind="journal", path=IDENTITY, text=str(error))]
+    if not lineage.identity:
         text = "is missing: no run with a journal has trained here, or a copy is incomplete"
         return lineage, [Finding(kind="journal", path=IDENTITY, text=text)]
     places: set[str] = set()

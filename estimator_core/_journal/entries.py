@@ -252,12 +252,22 @@ def decode(data: bytes, where: str) -> Record:
     """
     line, _, rest = data.partition(b"\n")
     if len(data) > MOST_BYTES or rest != hashlib.sha256(line).hexdigest().encode() + b"\n":
-        cure = "" if "://" in where else " Without one, move `journal` away: the next training imports the checkpoints."
-        raise JournalError(f"{where} is torn or damaged: its checksum does not match. Restore it from a copy.{cure}")
+        raise JournalError(f"{where} is torn or damaged: its checksum does not match. {remedy(where)}")
     try:
         return _parsed(json.loads(line), where)
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise JournalError(f"{where} is not a record of a journal: {error}.") from error
+
+
+def remedy(where: str) -> str:
+    """Returns what to do about a damaged journal.
+
+    Example:
+        >>> remedy("s3://bucket/run/journal")
+        'Restore it from a copy.'
+    """
+    away = " Without one, move `journal` and `snapshots` away: the next training imports the checkpoints."
+    return f"Restore it from a copy.{'' if '://' in where else away}"
 
 
 def _parsed(value: Any, where: str) -> Record:

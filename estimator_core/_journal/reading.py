@@ -27,9 +27,10 @@ from estimator_core._journal.entries import (
     entry_from_json,
     entry_to_json,
     key_of,
+    remedy,
 )
 from estimator_core._journal.lineage import Lineage, add
-from estimator_core._storage.contract import ObjectMissingError, Storage, StorageError
+from estimator_core._storage.contract import ObjectMissingError, Storage, StorageError, is_key
 from estimator_core._storage.local import LocalStorage
 
 FORMAT = 1
@@ -138,24 +139,43 @@ def read_lineage(storage: Storage, *, whole: bool = False) -> Lineage:
         >>> read_lineage(LocalStorage(tempfile.mkdtemp())).writer
         'nobody'
     """
-    identity = _identity(storage)
+    identity = identity_of(storage)
     if not identity:
         return Lineage()
     lineage = Lineage(identity=identity) if whole else newest_snapshot(storage, identity)
     if lineage.identity != identity:
         raise JournalError(f"{storage.url} holds parts of two model_dirs: its {IDENTITY} is not that of its journal.")
+    if lineage.number >= 0 and not is_kept(storage, lineage):
+        lineage = Lineage(identity=identity)  # the records of the snapshot were moved away
     refresh(storage, lineage)
     return lineage
 
 
-def _identity(storage: Storage) -> str:
-    """Returns the identity of the model_dir; "" if no run has begun."""
+def identity_of(storage: Storage) -> str:
+    """Returns the identity of the model_dir; "" if no run has begun.
+
+    Raises:
+        JournalError: it is damaged, or only a journal is left.
+
+    Example:
+        >>> import tempfile
+        >>> from estimator_core._storage.local import LocalStorage
+        >>> identity_of(LocalStorage(tempfile.mkdtemp()))
+        ''
+    """
     for has_journal in (False, True):
         try:
-            return storage.get(IDENTITY).decode("ascii", "replace")
+            identity = storage.get(IDENTITY).decode("ascii", "replace")
         except ObjectMissingError:
             if not has_journal and next(storage.list("journal"), None) is None:
                 return ""
+            continue
+        if is_key(key_of(identity, 0)):
+            return identity
+        raise JournalError(
+            f"{storage.url}/{IDENTITY} is empty or damaged. Write the name of the folder in `journal` into it, without "
+            "a line break. If there is none, remove it."
+        )
     # The identity is created before the journal, and was read once more after the journal was found.
     raise JournalError(
         f"{storage.url} has a journal and no {IDENTITY}: a removal was interrupted, or a copy is incomplete. Remove "
@@ -254,6 +274,10 @@ def records_after(storage: Storage, lineage: Lineage) -> Iterator[Record]:
             data = storage.get(key)
         except ObjectMissingError:
             return
-        record = decode(data, f"{storage.url}/{key}")
-        add(lineage, record, digest_of(data))
+        where = f"{storage.url}/{key}"
+        record = decode(data, where)
+        try:
+            add(lineage, record, digest_of(data))
+        except JournalError as error:
+            raise JournalError(f"{where}: {error} {remedy(where)}") from error
         yield record

@@ -11,7 +11,7 @@ import pytest
 from estimator_core._checkpoint.audit import audit
 from estimator_core._journal import writer
 from estimator_core._journal.entries import Ended, Evaluated, JournalError, Retired, Saved, Segment, Took
-from estimator_core._journal.reading import EVERY, read_lineage, refresh
+from estimator_core._journal.reading import EVERY, lineage_of, read_lineage, refresh
 from estimator_core._journal.writer import observe, take_over
 from estimator_core._storage.contract import ObjectExistsError, OutcomeUnknownError, StorageError, StorageGoneError
 from estimator_core._storage.local import LocalStorage
@@ -327,6 +327,34 @@ def test_a_journal_without_its_identity_is_refused(storage, tmp_path):
         take_over(storage, "two", newest)
 
 
+@pytest.mark.parametrize("text", ["", "0123abcd\n"])
+def test_an_identity_that_is_empty_or_damaged_is_refused(storage, tmp_path, text):
+    take_over(storage, "one", newest)
+    (tmp_path / "identity").write_text(text)
+    words = rf"{tmp_path}/identity is empty or damaged\. Write the name of the folder in `journal` into it"
+    for call in (take_over, lambda *_: lineage_of(tmp_path)):
+        with pytest.raises(JournalError, match=words):
+            call(storage, "two", newest)
+    (finding,) = audit(tmp_path).findings
+    assert (finding.path, finding.mendable) == ("identity", False)
+    (tmp_path / "identity").write_text(next((tmp_path / "journal").iterdir()).name)
+    assert [took.writer for took in take_over(storage, "two", newest).lineage.starts] == ["one", "two"]
+
+
+def test_a_snapshot_does_not_count_without_its_records(storage, tmp_path):
+    journal = take_over(storage, "one", newest)
+    for step in range(70):
+        journal.publish(saved(step))
+    assert [entry.key[-10:] for entry in storage.list("snapshots")] == ["0000000064"]
+    (tmp_path / "journal").rename(tmp_path / "away")
+    assert read_lineage(storage).number == -1
+    later = take_over(storage, "two", newest)
+    for step in range(70):
+        later.publish(saved(step))
+    assert read_lineage(storage) == read_lineage(storage, whole=True) == later.lineage
+    assert [took.writer for took in later.lineage.starts] == ["two"]
+
+
 def test_a_journal_of_a_newer_format_is_refused_with_its_number(storage, tmp_path, monkeypatch):
     monkeypatch.setattr("estimator_core._journal.entries.FORMAT", 2)
     take_over(storage, "one", newest)
@@ -341,7 +369,8 @@ def test_a_record_put_in_the_middle_breaks_the_chain(storage, tmp_path):
     journal.publish(saved(5))
     journal.publish(saved(6))
     record(tmp_path, 1).write_bytes(record(tmp_path, 2).read_bytes())
-    with pytest.raises(JournalError, match="does not follow"):
+    words = r"/0000000001: Record 1 does not follow record 0: one of them was replaced\. Restore it from a copy\."
+    with pytest.raises(JournalError, match=words):
         read_lineage(storage, whole=True)
 
 

@@ -340,7 +340,9 @@ def test_a_damaged_journal_that_is_moved_away_costs_nothing(tmp_path: Path, trai
     shutil.copytree(trained, tmp_path / "run")
     third = sorted((tmp_path / "run" / "journal").rglob("0*"))[2]
     third.write_bytes(third.read_bytes()[:-9])
-    with pytest.raises(JournalError, match=r"0000000002 is torn or damaged.*move `journal` away: the next training"):
+    with pytest.raises(
+        JournalError, match=r"0000000002 is torn or damaged.*move `journal` and `snapshots` away: the next"
+    ):
         train(str(tmp_path / "run"), STEPS)
     (tmp_path / "run" / "journal").rename(tmp_path / "away")
     train(str(tmp_path / "run"), STEPS)

@@ -24,12 +24,12 @@ CORE = ROOT / "estimator_core"
 BUDGETS = {
     "_backends": 583,  # meshes that follow the hardware, names of axes, results of a predictor, memory of compilers
     "_builtin_hooks": 523,  # a file for each hook, summaries of evaluations, places in which a hook can do nothing
-    "_checkpoint": 2629,  # the catalog, audits, incremental saves, others' checkpoints, URLs, deletions, full quotas
+    "_checkpoint": 2631,  # the catalog, audits, incremental saves, others' checkpoints, URLs, deletions, full quotas
     "_cli": 677,  # options of all commands anywhere, who takes them, errors of one line, URLs, pipes, long paths
     "_cluster": 462,  # every environment read and refused by name
     "_export": 541,  # words of host transforms, formats that take one export, URLs, complex outputs, wrong shapes told
     "_inputs": 1670,  # global batches, the contract with the data, byte order, masks, exact columns, wide numbers
-    "_journal": 774,  # damage and what to do, a store that never answers, ends and evaluations of killed calls
+    "_journal": 790,  # damage, moved parts and what to do, a store that never answers, ends of killed calls
     "_loop": 4531,  # evaluations at saves, failed ones, killed ends, hooks of the chief and of two calls, rehearsals
     "_metrics": 458,  # totals that are summed and merged side by side, and traced once; which way a metric is good
     "_model": 1249,  # programs that Estimators, variables and tables share, slots without one, two adapters of a module
