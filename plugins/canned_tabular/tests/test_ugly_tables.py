@@ -205,6 +205,16 @@ def test_a_column_that_only_a_later_file_has_is_refused(tmp_path, capsys):
     assert not (tmp_path / "m").exists()
 
 
+def test_a_column_that_only_a_later_file_has_is_refused_beside_lists(tmp_path, capsys):
+    columns = {"listed": [[1, 2], [3]], "age": [1, 2], "income": ["low", "high"]}
+    parquet(tmp_path / "rows-0.parquet", **columns)
+    parquet(tmp_path / "rows-1.parquet", **columns, city=["Rome", "Oslo"])
+    rows = str(tmp_path / "rows-*.parquet")
+    assert main(["tabular", "train", "--rows", rows, "--label", "income", "--model-dir", str(tmp_path / "m")]) == 1
+    assert "rows-1.parquet: column 'city' is not in" in capsys.readouterr().err
+    assert not (tmp_path / "m").exists()
+
+
 def test_a_file_of_test_rows_needs_no_tenth(tmp_path):
     (tmp_path / "test.csv").write_text(text(rows=ROWS[:3]))
     assert trained(tmp_path, text(rows=ROWS[:4]), "--eval-csv", str(tmp_path / "test.csv")) == 0

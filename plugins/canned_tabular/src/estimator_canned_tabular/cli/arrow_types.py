@@ -68,13 +68,28 @@ def binary_columns(path: Path) -> frozenset[str]:
     return frozenset(field.name for field in _fields(path) if any(of(field.type) for of in kinds))
 
 
+def check_no_later_columns(path: Path) -> None:
+    """Refuses a later Parquet file with a column that the first one lacks.
+
+    Raises:
+        InputError: there is such a column, or a file cannot be read.
+    """
+    first, *others = parquet_input_fn(path, 1, shuffle=False).files
+    known = {field.name for field in _fields_of(first)}
+    for other in others:
+        for field in _fields_of(other):
+            if field.name not in known:
+                raise InputError(f"{other}: column {field.name!r} is not in {first}. Remove the column.")
+
+
 def _fields(path: Path) -> list[Any]:
-    if not is_parquet(path):
-        return []
+    return _fields_of(parquet_input_fn(path, 1, shuffle=False).files[0]) if is_parquet(path) else []
+
+
+def _fields_of(file: Path) -> list[Any]:
     from pyarrow import parquet
 
-    (first, *_) = parquet_input_fn(path, 1, shuffle=False).files
     try:
-        return list(parquet.read_schema(first))
+        return list(parquet.read_schema(file))
     except OSError as error:
-        raise InputError(f"{first} cannot be read: {error}.") from error
+        raise InputError(f"{file} cannot be read: {error}.") from error

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from estimator_canned_tabular.cli.arrow_types import binary_columns, is_parquet, nested_columns
+from estimator_canned_tabular.cli.arrow_types import binary_columns, check_no_later_columns, is_parquet, nested_columns
 from estimator_canned_tabular.cli.csv_form import CsvForm
 from estimator_canned_tabular.cli.profile import ColumnProfile
 from estimator_canned_tabular.cli.schema import Schema
@@ -62,6 +62,8 @@ def profiles_of(path: Path, label: str, on_error: Any, form: CsvForm = _USUAL) -
         return profiles
     types = dict.fromkeys(flat, "string")
     opened = opener_of(path, form)
+    if nested:
+        check_no_later_columns(path)
     chosen = flat if nested else None  # None refuses a column that only a later file has
     source = opened(path, _BATCH, shuffle=False, select_columns=chosen, column_types=types, on_error=on_error)
     binary = binary_columns(path)
