@@ -77,8 +77,8 @@ def placed(directory: Path) -> Generator[None]:
         if error.errno not in _REFUSALS:
             raise
         named = error.filename is not None
-        own = Path(str(error.filename)).is_relative_to(directory) if named else _refusal(directory) == error.errno
-        if own:
+        within = Path(str(error.filename)).absolute().is_relative_to(directory.absolute())
+        if within if named else _refusal(directory) == error.errno:
             error.strerror = f"{error.strerror}{_free(directory)}. Checkpoints are untouched. {_CURES[error.errno]}"
             error.filename = error.filename if named else str(directory)
         raise

@@ -244,7 +244,7 @@ class EventFile:
             self.flush()
             if self._file is not None:
                 self._file.close()
-                self._file = self._existed = None
+            self._file = self._existed = None
 
     def take_written(self) -> list[Written]:
         """Flushes the files, and returns those that were written since the last call."""

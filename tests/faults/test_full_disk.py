@@ -129,11 +129,16 @@ def test_a_file_system_that_takes_no_more_is_named(
     assert not list(tmp_path.iterdir())
 
 
-def test_a_file_of_the_model_dir_that_cannot_be_written_is_named_with_the_remedy(tmp_path: Path) -> None:
+@pytest.mark.parametrize("relative", [False, True])
+def test_a_file_of_the_model_dir_that_cannot_be_written_is_named_with_the_remedy(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, relative: bool
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    model_dir = Path("run") if relative else tmp_path / "run"
     file, other = str(tmp_path / "run" / "events"), str(tmp_path / "run2" / "events")
     words = {file: r"Disk quota exceeded, .*The quota is used up.*", other: r"^\[Errno \d+\] Disk quota exceeded"}
     for path, told in words.items():
-        with pytest.raises(OSError, match=rf"{told}: '{path}'$"), placed(tmp_path / "run"):
+        with pytest.raises(OSError, match=rf"{told}: '{path}'$"), placed(model_dir):
             raise OSError(errno.EDQUOT, "Disk quota exceeded", path)
 
 

@@ -94,6 +94,22 @@ def test_a_directory_that_is_removed_between_two_uses_gets_every_point_of_the_se
     assert not (tmp_path / "run").exists()
 
 
+@pytest.mark.parametrize("points_before", [0, 2])
+def test_a_directory_that_is_removed_within_a_use_is_created_by_the_next_one(tmp_path: Path, points_before: int):
+    (tmp_path / "run").mkdir()
+    writer = open_summary_writer(tmp_path / "run")
+    for step in range(points_before):
+        writer.scalar("a", 1, step)
+        writer.flush()
+        shutil.rmtree(tmp_path / "run", ignore_errors=True)
+    writer.close()
+    shutil.rmtree(tmp_path / "run", ignore_errors=True)
+    open_summary_writer(tmp_path / "run")
+    writer.scalar("a", 3, 3)
+    writer.close()
+    assert points(tmp_path / "run", "a") == [(3, 3.0)]
+
+
 def test_flushed_points_are_readable_while_the_file_is_open(tmp_path: Path):
     writer = open_summary_writer(tmp_path)
     writer.scalar("a", 1, 1)
