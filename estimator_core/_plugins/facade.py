@@ -278,7 +278,7 @@ class Plugins:
             require_locked(config.plugins_lock, self.versions())
         line = self.opening_line()
         logger.log(logging.DEBUG if line in self._told else logging.INFO, "%s", line)
-        self._told.add(line)
+        self._told |= {line} if logger.isEnabledFor(logging.INFO) else set()
         if not logger.isEnabledFor(logging.INFO):  # a reader of warnings only must learn of it once
             failed = {one.label: one.error for one in self._ready()[0].records if one.status == "failed"}
             for label in failed.keys() - self._told:
