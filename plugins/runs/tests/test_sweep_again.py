@@ -121,6 +121,33 @@ def test_a_torn_journal_is_written_anew_from_the_trials(line, damage, caplog):
     assert "study.journal is damaged. It was renamed to study.journal.torn and is rebuilt" in caplog.text
 
 
+@pytest.mark.timeout(120)
+@pytest.mark.parametrize("earlier", [False, True], ids=["", "of an earlier version"])
+def test_the_lock_of_a_process_that_was_killed_expires(line, monkeypatch, earlier):
+    """A sweep with a relative directory waited for it forever."""
+
+    class Killed(BaseException):
+        pass
+
+    def killed(self):
+        raise Killed
+
+    lock = optuna.storages.journal.JournalFileSymlinkLock
+    with monkeypatch.context() as patched:
+        patched.setattr(lock, "release", killed)
+        with pytest.raises(Killed):
+            run_search(open_search(line, Path("relative")))
+    place = Path("relative/study.journal.lock")
+    assert place.exists()  # the link leads somewhere, so its age is known
+    if earlier:
+        place.unlink()
+        place.symlink_to("relative/study.journal")
+    monkeypatch.setattr(lock.__init__, "__defaults__", (3,))
+    search = open_search(line, Path("relative"))
+    run_search(search)
+    assert len(search.shelf.study().trials) == 2
+
+
 def test_a_look_at_a_sweep_writes_nothing(line):
     search = open_search(line)
     run_search(search)

@@ -224,7 +224,12 @@ class Shelf:
         from optuna.storages import JournalStorage
         from optuna.storages.journal import JournalFileBackend
 
-        return JournalStorage(JournalFileBackend(str(self.folder / _JOURNAL)))
+        # Optuna's lock is a link to this path. If it led nowhere, the lock of a killed process would never expire.
+        path = (self.folder / _JOURNAL).absolute()
+        lock = path.with_name(f"{_JOURNAL}.lock")
+        if lock.is_symlink() and not lock.exists():  # of a process of an earlier version
+            lock.unlink()
+        return JournalStorage(JournalFileBackend(str(path)))
 
 
 def _is_json(line: bytes) -> bool:
