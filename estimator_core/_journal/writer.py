@@ -15,7 +15,7 @@ import uuid
 from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
-from estimator_core._journal.entries import Entry, JournalError, Record, Took, decode, digest_of, encode, key_of
+from estimator_core._journal.entries import Entry, JournalError, Record, Took, decode, digest_of, encode, key_of, remedy
 from estimator_core._journal.lineage import Lineage, add, check_follows
 from estimator_core._journal.reading import EVERY, EVERY_START, IDENTITY, is_kept, read_lineage, refresh, write_snapshot
 from estimator_core._storage.contract import (
@@ -140,6 +140,7 @@ def take_over(
     number = lineage.number
     while True:
         refresh(storage, lineage)
+        _refuse_gap(storage, lineage)
         epoch = lineage.epoch + 1
         took = Took(epoch=epoch, writer=writer, step=step(lineage), time=time.time())
         if _append(storage, lineage, [*first(lineage), took], epoch=epoch) is not None:
@@ -217,6 +218,14 @@ def _begun(storage: Storage) -> Lineage:
         made = _made(storage, IDENTITY, identity.encode())
         lineage.identity = identity if made else storage.get(IDENTITY).decode("ascii", "replace")
     return lineage
+
+
+def _refuse_gap(storage: Storage, lineage: Lineage) -> None:
+    """Checks that no record is missing before a later one. Otherwise the next record would be written into the gap."""
+    keys = [entry.key for entry in storage.list(f"journal/{lineage.identity}")]
+    if keys and keys[-1] > key_of(lineage.identity, lineage.number) and not refresh(storage, lineage):
+        gap = f"{storage.url}/{key_of(lineage.identity, lineage.number + 1)}"
+        raise JournalError(f"{gap} is missing, but {keys[-1]} exists. {remedy(gap)}")
 
 
 def _require_unchanged(storage: Storage, lineage: Lineage) -> None:

@@ -341,6 +341,18 @@ def test_an_identity_that_is_empty_or_damaged_is_refused(storage, tmp_path, text
     assert [took.writer for took in take_over(storage, "two", newest).lineage.starts] == ["one", "two"]
 
 
+def test_nothing_is_written_into_a_gap(storage, tmp_path):
+    journal = take_over(storage, "one", newest)
+    for step in (5, 6, 7):
+        journal.publish(saved(step))
+    record(tmp_path, 1).unlink()
+    before = sorted(tmp_path.rglob("*"))
+    words = r"/0000000001 is missing, but journal/.*/0000000003 exists\. Restore it from a copy\. Without one, move"
+    with pytest.raises(JournalError, match=words):
+        take_over(storage, "two", newest)
+    assert sorted(tmp_path.rglob("*")) == before
+
+
 def test_a_snapshot_does_not_count_without_its_records(storage, tmp_path):
     journal = take_over(storage, "one", newest)
     for step in range(70):
