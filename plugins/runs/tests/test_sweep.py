@@ -436,6 +436,7 @@ def test_sixty_trials_are_killed_ten_times(line, tmp_path, monkeypatch, kind):
     whole = open_search(file, Path("whole"), settings)
     run_search(whole)
     monkeypatch.setenv("JAX_COMPILATION_CACHE_DIR", str(tmp_path / "compiled"))
+    monkeypatch.setenv("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0")
     arguments = [f"--set={text}" for text in settings]
     command = [sys.executable, "-c", COMMAND, "sweep", str(file), "--dir", "killed", *arguments]
     killed = killed_ten_times(command, Path("killed"))
