@@ -152,6 +152,7 @@ def test_the_directory_is_that_of_run_if_none_is_given(
         (["--metrics", "nope"], "--metrics: unknown metrics ['nope']. Known metrics: ['error', 'global_step', 'loss',"),
         (["--metrics", "nope", "--json"], "--metrics: unknown metrics ['nope']."),
         (["--model-dir="], "--model-dir: must not be empty"),
+        (["--set", "run_config.model_dir=there"], "model_dir is given twice, by --model-dir and by --set."),
     ],
 )
 def test_words_of_evaluate_that_mean_nothing(

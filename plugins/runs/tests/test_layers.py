@@ -48,6 +48,18 @@ def test_code_is_found_from_the_file_that_names_it(tmp_path, monkeypatch):
     assert experiment.train_steps == 20
 
 
+def test_paths_of_the_run_config_may_be_beside_the_file_that_names_them(tmp_path, monkeypatch):
+    folder = tmp_path / "shared"
+    folder.mkdir()
+    path = write_line(folder)
+    path.write_text(path.read_text() + 'model_dir = "${here}/runs"\ncompile_cache = "none"\nremat = "none"\n')
+    monkeypatch.chdir(tmp_path)
+    Path("mine.toml").write_text('include = "shared/line.toml"\n')
+    config = read_configuration(Path("mine.toml")).program().run_config()
+    assert Path(config.model_dir) == Path("shared/runs")
+    assert (config.compile_cache, config.remat) == (None, "none")
+
+
 def test_files_that_include_each_other_are_refused(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     Path("a.toml").write_text('include = "b.toml"\n')

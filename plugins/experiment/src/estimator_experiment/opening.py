@@ -120,6 +120,8 @@ def open_program(
             neither a file nor a directory is given, or if `trained` is set and the model_dir does not exist.
     """
     if trained and model_dir is not None:
+        if any(text.startswith("run_config.model_dir=") for text in settings):
+            raise ArgumentError("model_dir is given twice, by --model-dir and by --set.")
         _check_there(model_dir)
     if file is None:
         directory = record or model_dir

@@ -10,6 +10,7 @@ from estimator_core.errors import ArgumentError, ArgumentTypeError
 from estimator_runs.configuration.layers import Resolved
 from estimator_runs.configuration.problems import ConfigurationError, at
 from estimator_runs.configuration.schema import NONE, Configuration
+from estimator_runs.configuration.targets import with_here
 
 
 def run_config_fields(found: Configuration, resolved: Resolved) -> dict[str, Any]:
@@ -20,6 +21,8 @@ def run_config_fields(found: Configuration, resolved: Resolved) -> dict[str, Any
     """
     said: Mapping[str, Any] = resolved.values.get("run_config", {})
     fields = {name: getattr(found.run_config, name) for name in said}
+    texts = {name: value for name, value in fields.items() if isinstance(value, str)}
+    fields |= {name: with_here(resolved, ("run_config", name), text) for name, text in texts.items()}
     if fields.get("keep_checkpoint_best") is not None:
         fields["keep_checkpoint_best"] = KeepBest(**fields["keep_checkpoint_best"].model_dump())
     if "partition_rules" in fields:

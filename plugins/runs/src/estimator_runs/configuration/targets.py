@@ -133,9 +133,12 @@ def argument(resolved: Resolved, path: KeyPath, value: Any) -> Any:
         return [argument(resolved, (*path, place), each) for place, each in enumerate(value)]
     if value == NONE:
         return None
-    if isinstance(value, str) and _HERE in value:
-        return value.replace(_HERE, str(resolved.origin(path).directory))
-    return value
+    return with_here(resolved, path, value) if isinstance(value, str) else value
+
+
+def with_here(resolved: Resolved, path: KeyPath, text: str) -> str:
+    """Returns a string of a file with the directory of the file in the place of `${here}`."""
+    return text.replace(_HERE, str(resolved.origin(path).directory)) if _HERE in text else text
 
 
 def _coded(resolved: Resolved, path: KeyPath, value: Mapping[str, Any]) -> Any:
