@@ -60,6 +60,29 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@EVERY_DOOR
+@pytest.mark.parametrize("lost", [("journal",), ("journal", "identity")])
+def test_one_that_has_lost_its_journal_is_not_started_anew(
+    door: str, lost: tuple[str, ...], written: Path, tmp_path: Path
+) -> None:
+    shutil.copytree(written / "url", tmp_path / "run")
+    for name in lost:
+        path = tmp_path / "run" / name
+        shutil.rmtree(path) if path.is_dir() else path.unlink()
+    before = files(tmp_path / "run")
+    with pytest.raises(CheckpointError, match="has data of checkpoints, but no journal"):
+        DOORS[door](f"file://{tmp_path}/run", tmp_path)
+    assert files(tmp_path / "run") == before
+
+
+def test_a_first_run_may_have_a_folder_of_the_users_data_beside_it(tmp_path: Path) -> None:
+    (tmp_path / "run" / "data" / "2026").mkdir(parents=True)
+    (tmp_path / "run" / "data" / "2026" / "rows.csv").write_text("a,b\n1,2\n")
+    url = f"file://{tmp_path}/run"
+    assert runs.estimator(url).train(runs.batches, max_steps=2).latest_checkpoint() is not None
+    assert (tmp_path / "run" / "data" / "2026" / "rows.csv").read_text() == "a,b\n1,2\n"
+
+
 @pytest.mark.parametrize("door", ["train", "evaluate", "predict"])
 @pytest.mark.parametrize("inside", ["checkpoints", "checkpoints/5", "checkpoints/5/mine"])
 def test_a_checkpoint_at_a_url_is_no_model_dir(written: Path, tmp_path: Path, inside: str, door: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import logging
 import re
 import shutil
@@ -29,6 +30,10 @@ from estimator_storage.at_urls.scratch import scratch_directory
 _log = logging.getLogger("estimator_core.storage")
 
 CHECKPOINTS = "checkpoints"
+#: A key below a place of `new_place`. Other objects in `data` belong to the user.
+_OF_A_CHECKPOINT = re.compile(r"data/[0-9a-f]{32}/e\d{10}-\d{10}-[0-9a-f]{32}/")
+#: The largest number of objects in `data` that are examined where there is no journal.
+_EXAMINED = 1000
 _ONE = re.compile(rf"(.+)/{CHECKPOINTS}/(\d+)")
 
 
@@ -138,15 +143,25 @@ def read_here(storage: Storage) -> Lineage:
 def check_written_here(storage: Storage, lineage: Lineage) -> None:
     """Refuses a model_dir with checkpoints that a run saved at a path, because such a run ignores leases.
 
+    Also refuses one that has lost its journal, because only the journal says which checkpoints count.
+
     Args:
         storage: the storage of the model_dir.
         lineage: the sum of its journal.
 
     Raises:
-        CheckpointError: the model_dir was written at a path, or copied from one.
+        CheckpointError: the model_dir was written at a path, or copied from one. Or it has data of checkpoints, but no
+            journal.
     """
     if lineage.number < 0:  # an older release may have written it
         at_path = any(storage.list(CHECKPOINTS))
+        # A run that starts now may have written its journal, and then its data, since the journal was read.
+        some = itertools.islice(storage.list("data"), _EXAMINED)
+        if any(_OF_A_CHECKPOINT.match(entry.key) for entry in some) and read_lineage(storage).number < 0:
+            raise CheckpointError(
+                f"{storage.url} has data of checkpoints, but no journal that says which of them count. Restore "
+                "`journal` and `identity` from a copy of the model_dir, or give the run another place."
+            )
     else:
         at_path = any(saved.place.startswith(f"{CHECKPOINTS}/") for saved in lineage.saved.values())
     if at_path:
