@@ -18,7 +18,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Generator
+from collections.abc import Generator, Iterable
 from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
@@ -99,8 +99,7 @@ ON_LOWEST_VERSIONS += tuple(f"tests/checkpoint/test_{name}.py" for name in ("fro
 KIT = "estimator_testing"
 # The kit, and the package with which tests export.
 TOOLS = (KIT, "estimator_signatures")
-# Files of the core's tests that the tests of plugins use: recordings of tf.estimator, and packages written by a test.
-# Also the helper that runs a model function as the Estimator does.
+# Files of the core's tests that the tests of plugins use: recordings, written packages, and a helper that runs models.
 SHARED = ("tests/parity", "tests/plugins/fake_site.py", "tests/model/model_runner.py")
 # A plugin outside the workspace, with the run that uses it.
 OF_OTHERS = "tests/wheels/acme-roles"
@@ -170,11 +169,15 @@ def install_wheels(session: nox.Session, *packages: str, resolution: str = "high
 
 def project_file(package: str) -> Path:
     """Returns the pyproject.toml of an import name."""
-    return (
-        ROOT
-        / ("" if package == "estimator_core" else f"plugins/{package.removeprefix('estimator_')}")
-        / "pyproject.toml"
-    )
+    folder = "" if package == "estimator_core" else f"plugins/{package.removeprefix('estimator_')}"
+    return ROOT / folder / "pyproject.toml"
+
+
+def of_this_repository(requirements: Iterable[str]) -> set[str]:
+    """Returns the import names of the packages of this repository that are required, also by each other."""
+    found = {entry.split(">=")[0].replace("-", "_") for entry in requirements} & set(EVERYTHING)
+    theirs = (nox.project.load_toml(project_file(package))["project"]["dependencies"] for package in found)
+    return found.union(*map(of_this_repository, theirs))
 
 
 def lower_bound(distribution: str) -> str:
@@ -237,8 +240,9 @@ def define_plugin_session(plugin: str) -> None:
     project = nox.project.load_toml(ROOT / folder / "pyproject.toml")
     own_tools = (f"{folder}/pyproject.toml:test",) if "test" in project.get("dependency-groups", {}) else ()
     extras = project["project"].get("optional-dependencies", {}).values()
-    requirements = [*project["project"]["dependencies"], *(entry for extra in extras for entry in extra)]
-    required = [entry.split(">=")[0].replace("-", "_") for entry in requirements]
+    required = of_this_repository(
+        [*project["project"]["dependencies"], *(entry for extra in extras for entry in extra)]
+    )
     named = [package for package in EVERYTHING if package in required]  # the core, and what a plugin builds on
 
     @nox.session(name=f"plugin-{plugin}", python=OLDEST)

@@ -118,7 +118,7 @@ CASES: tuple[tuple[str, str], ...] = (
     ("run {dir}/line.py --predictions few", "invalid int value: 'few'"),
     ("run {dir}/line.py --model-dir {dir}/m --set run_config.backend=cuda --schedule train", "Did you mean 'gpu'?"),
     # evaluate and export
-    ("evaluate", "required: --model-dir"),
+    ("evaluate", "Give the file of the program, or the directory of its run as --model-dir."),
     ("evaluate {dir}/line.py --model_dir x", "--model-dir"),
     ("evaluate --model-dir {dir}/absent", "absent. Correct the path."),
     ("evaluate --model-dir {dir}/run", "names no file of `estimator run`"),
@@ -128,7 +128,7 @@ CASES: tuple[tuple[str, str], ...] = (
     ("evaluate {dir}/line.py --model-dir {dir}/run", "There is no checkpoint in"),
     ("evaluate {dir}/line.py --model-dir {dir}/run --steps many", "invalid int value: 'many'"),
     ("evaluate {dir}/line.py --model-dir {dir}/run --slice a", "There is no checkpoint in"),
-    ("export", "required: --model-dir"),
+    ("export", "Give the file of the program, or the directory of its run as --model-dir."),
     ("export --model-dir {dir}/absent", "absent. Correct the path."),
     ("export {dir}/line.py --model-dir {dir}/run", "defines no serving_input_receiver_fn"),
     ("export {dir}/line.py --model-dir {dir}/run --format stablehol", "Did you mean 'stablehlo'?"),
@@ -266,7 +266,7 @@ CASES: tuple[tuple[str, str], ...] = (
     ("bert-classifier --model-dir {dir}/m --precision float16", "invalid choice: 'float16'"),
     ("bert-classifier --model-dir {dir}/m --learnig-rate 1", "did you mean --learning-rate?"),
     # explain, config, crossval, sweep
-    ("explain", "required: --model-dir"),
+    ("explain", "Give the file of the program, or the directory of its run as --model-dir."),
     ("explain --model-dir {dir}/absent", "absent. Correct the path."),
     ("explain {dir}/absent.py --model-dir {dir}/run", "There is no file"),
     ("explain {dir}/line.py --model-dir {dir}/run", "There is no checkpoint in"),
