@@ -240,9 +240,7 @@ def define_plugin_session(plugin: str) -> None:
     project = nox.project.load_toml(ROOT / folder / "pyproject.toml")
     own_tools = (f"{folder}/pyproject.toml:test",) if "test" in project.get("dependency-groups", {}) else ()
     extras = project["project"].get("optional-dependencies", {}).values()
-    required = of_this_repository(
-        [*project["project"]["dependencies"], *(entry for extra in extras for entry in extra)]
-    )
+    required = of_this_repository(sum(extras, project["project"]["dependencies"]))
     named = [package for package in EVERYTHING if package in required]  # the core, and what a plugin builds on
 
     @nox.session(name=f"plugin-{plugin}", python=OLDEST)
