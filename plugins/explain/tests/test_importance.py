@@ -12,6 +12,7 @@ from explained_program import LABELS, ROWS, input_fn, model_fn, trained
 
 import estimator_core as ec
 from estimator_core.errors import ArgumentError, CheckpointNotFoundError, InputError
+from estimator_core.plugins import Plugins
 from estimator_explain import Importance, integrated_gradients, permutation_importance
 from estimator_explain.fingerprint import FINGERPRINT, with_fingerprint
 from estimator_explain.rows import read_rows
@@ -30,6 +31,29 @@ def test_features_that_matter_come_first_and_one_that_does_not_is_zero(estimator
     assert by_name["useless"].losses == (0.0, 0.0, 0.0)
     assert by_name["x"].interval[0] > 1.0
     assert by_name["word"].mean > 1.0
+
+
+def test_hooks_that_packages_add_to_every_run_change_the_rows_as_in_any_evaluation(tmp_path):
+    class Doubling:
+        ESTIMATOR_PLUGIN_API = (1, 2)
+
+        def estimator_capabilities(self):
+            return ["adds_hooks", "changes_batches"]
+
+        def estimator_run_hooks(self, run):
+            run.transform_batches(lambda features, labels: ({"x": features["x"] * 2}, labels))
+            return []
+
+    def line(features, labels, mode):
+        y = features["x"] * ec.get_variable("slope", (), initializer=jax.nn.initializers.ones)
+        loss = jnp.mean((y - labels) ** 2)
+        return ec.EstimatorSpec(mode, predictions={"y": y}, loss=loss, train_op=optax.sgd(0.0))
+
+    x = np.linspace(-1, 1, 8, dtype=np.float32)
+    plugins = Plugins(autoload=False, environ={}, extra=[Doubling()])
+    estimator = ec.Estimator(line, str(tmp_path), plugins=plugins).train(lambda: [({"x": x}, x)])
+    (one,) = permutation_importance(estimator, lambda: [({"x": x}, x)], repeats=2)
+    assert one.baseline == estimator.evaluate(lambda: [({"x": x}, x)])["loss"] == pytest.approx(np.mean(x * x))
 
 
 def test_it_is_the_importance_of_scikit_learn(estimator):

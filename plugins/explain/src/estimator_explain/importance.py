@@ -122,7 +122,7 @@ def permutation_importance(
     random = np.random.default_rng(seed)
     found: list[Importance] = []
     with tempfile.TemporaryDirectory() as scratch:
-        config = estimator.config.replace(model_dir=scratch, default_hooks=False)
+        config = estimator.config.replace(model_dir=scratch)
         apart = ec.with_model_fn(estimator, with_fingerprint(estimator.model_fn), config)
 
         def evaluated(changed: Mapping[str, np.ndarray]) -> Mapping[str, Any]:

@@ -16,6 +16,9 @@ from dataclasses import asdict
 
 from estimator_core.errors import ArgumentError
 
+#: The variable by which `--quiet` hides progress. It is not set or empty otherwise.
+_QUIET = "ESTIMATOR_QUIET"
+
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Adds the arguments of `estimator explain`."""
@@ -102,11 +105,13 @@ def run(args: argparse.Namespace) -> int:
 
 @contextlib.contextmanager
 def _without_evaluations(logger: logging.Logger) -> Generator[None]:
-    """Hides the lines that the core logs for each evaluation, because there are many. `--verbose` shows them."""
-    level = logger.level
+    """Hides the lines and the progress of each evaluation, because there are many. `--verbose` shows them."""
+    level, quiet = logger.level, os.environ.get(_QUIET, "")
     if level == logging.INFO:
         logger.setLevel(logging.WARNING)
+        os.environ[_QUIET] = "1"
     try:
         yield
     finally:
         logger.setLevel(level)
+        os.environ[_QUIET] = quiet
