@@ -23,5 +23,6 @@ def test_orbax_does_not_tell_how_it_works(tmp_path: Path, caplog: pytest.LogCapt
     logging.getLogger("absl").info("of the program")
     told = [record for record in caplog.records if "orbax" in record.pathname]
     assert len(told) <= 2, [record.getMessage() for record in told]  # messages from its import
+    assert [record.getMessage() for record in told if record.levelno > logging.INFO] == []
     assert {"estimator_core", "absl"} <= {record.name for record in caplog.records}
     assert len(caplog.records) < 40  # before, there were 200; an import or jax may add a few

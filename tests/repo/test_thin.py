@@ -24,7 +24,7 @@ CORE = ROOT / "estimator_core"
 BUDGETS = {
     "_backends": 583,  # meshes that follow the hardware, names of axes, results of a predictor, memory of compilers
     "_builtin_hooks": 523,  # a file for each hook, summaries of evaluations, places in which a hook can do nothing
-    "_checkpoint": 2631,  # the catalog, audits, incremental saves, others' checkpoints, URLs, deletions, full quotas
+    "_checkpoint": 2634,  # the catalog, audits, incremental saves, others' checkpoints, URLs, deletions, full quotas
     "_cli": 677,  # options of all commands anywhere, who takes them, errors of one line, URLs, pipes, long paths
     "_cluster": 462,  # every environment read and refused by name
     "_export": 541,  # words of host transforms, formats that take one export, URLs, complex outputs, wrong shapes told
