@@ -15,6 +15,7 @@ from estimator_inputs.reading.blocks import FileKind
 from estimator_inputs.reading.epochs import EpochReader, EpochWindow
 from estimator_inputs.reading.options import ReadPlan
 from estimator_inputs.reading.ragged import Columns, cut, join, take
+from estimator_inputs.reading.unchanged import pieces_of
 from estimator_inputs.reading.windows import numbers_of_part
 
 
@@ -122,7 +123,7 @@ class FileIterator(Iterator[Any]):
         bad = BadRows(skip=plan.on_error == "skip", log=False)
         for path in self._source.files:
             before = 0
-            for piece in kind.pieces(path, None):
+            for piece in pieces_of(kind, path, None):
                 block = kind.decode(piece, all_bad_rows=plan.on_error == "skip")
                 bad.add(block.bad)
                 where = block.where or partial(_row_of, path, before)

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from estimator_inputs.reading.blocks import Block, FileKind, Piece, Place
+from estimator_inputs.reading.unchanged import pieces_of
 
 
 class Placed(NamedTuple):
@@ -61,7 +62,7 @@ class InterleavedBlocks(Iterator[Placed]):
         self._ahead = ahead if executor else 0
         self._waiting: deque[tuple[Callable[[], Block], dict[str, Any], int]] = deque()
         place = place or {"open": [[file, None] for file in range(min(in_turn, len(files)))], "turn": 0}
-        self._slots = [_Slot(file, at, kind.pieces(files[file], at)) for file, at in place["open"]]
+        self._slots = [_Slot(file, at, pieces_of(kind, files[file], at)) for file, at in place["open"]]
         self._turn: int = place["turn"]
         self._number: int = place.get("number", 0)
         self._bad: int = place.get("bad", 0)
@@ -101,7 +102,7 @@ class InterleavedBlocks(Iterator[Placed]):
             if self._next_file < len(self._files):
                 file = self._next_file
                 self._next_file += 1
-                self._slots[self._turn] = _Slot(file, None, self._kind.pieces(self._files[file], None))
+                self._slots[self._turn] = _Slot(file, None, pieces_of(self._kind, self._files[file], None))
             else:
                 del self._slots[self._turn]
                 self._turn = self._turn % len(self._slots) if self._slots else 0

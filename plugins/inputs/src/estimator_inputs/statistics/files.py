@@ -18,6 +18,7 @@ from estimator_inputs.inspect.examples import guessed_features
 from estimator_inputs.reading.blocks import BadRow
 from estimator_inputs.reading.files import FilePattern, find_files
 from estimator_inputs.reading.ragged import Column, Ragged, rows_of
+from estimator_inputs.reading.unchanged import pieces_of
 from estimator_inputs.statistics.cells import Cells, ragged_cells
 from estimator_inputs.statistics.rows import PIECE, Rows, cells_in
 from estimator_inputs.table.blocks import Tables
@@ -100,7 +101,7 @@ def _of_text(kind: str, files: tuple[Path, ...], form: CsvForm) -> Iterator[Rows
     if kind == "csv" and form.field_delim is None:
         _tell_delimiter(files[0], reader.columns)
     for path in files:
-        for piece in reader.pieces(path, None):
+        for piece in pieces_of(reader, path, None):
             found = reader.tables(piece, all_bad_rows=True)
             if found.bad:
                 reader, found = _wider(reader, piece, found)
@@ -164,7 +165,7 @@ def _of_parquet(files: tuple[Path, ...]) -> Iterator[Rows]:
     for path in files:
         held: list[Any] = []
         begin = rows = 0
-        for piece in reader.pieces(path, None):
+        for piece in pieces_of(reader, path, None):
             _, batch = piece.content
             held.append(batch)
             rows += batch.num_rows
@@ -191,7 +192,7 @@ def _of_tfrecords(files: tuple[Path, ...]) -> Iterator[Rows]:
     options: dict[str, Any] = {"shuffle": False, "on_error": "skip", "block_bytes": _BLOCK}
     reader = inputs.tfrecord_input_fn(files, 1, features, **options).kind
     for path in files:
-        for piece in reader.pieces(path, None):
+        for piece in pieces_of(reader, path, None):
             block = reader.decode(piece, all_bad_rows=True)
             bad = [row.number for row in block.bad]
             kept = np.setdiff1d(np.arange(block.first, block.first + block.rows + len(bad)), bad)

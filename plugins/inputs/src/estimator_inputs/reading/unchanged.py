@@ -1,0 +1,56 @@
+"""Reads the pieces of a file that must not change meanwhile."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from estimator_core.errors import InputError
+from estimator_inputs.reading.blocks import FileKind, Piece, Place
+
+
+class _Version(NamedTuple):
+    """A version of a file. A file that another one replaced has another number, and its open rows stay the same."""
+
+    number: tuple[int, int]
+    size: int
+    time: int
+
+
+def pieces_of(kind: FileKind, path: Path, place: Place) -> Iterator[Piece]:
+    """Yields the pieces of a file from a place on, like `FileKind.pieces`.
+
+    Raises:
+        InputError: the file was written to after the first piece was requested. Its rows would be of two versions.
+    """
+    first = _version_of(path)
+    try:
+        for piece in kind.pieces(path, place):
+            _check(path, first)
+            yield piece
+    except InputError:
+        _check(path, first)  # a file of two versions often looks damaged
+        raise
+    _check(path, first)
+
+
+def _version_of(path: Path) -> _Version | None:
+    """Returns the present version of a file, or None if there is no file."""
+    try:
+        found = os.stat(path)
+    except OSError:
+        return None
+    return _Version((found.st_dev, found.st_ino), found.st_size, found.st_mtime_ns)
+
+
+def _check(path: Path, first: _Version | None) -> None:
+    now = _version_of(path)
+    if first is None or now is None or now.number != first.number or now == first:
+        return
+    size = f"its size was {first.size:,} bytes and is {now.size:,}" if now.size != first.size else "its time is new"
+    raise InputError(
+        f"{path} was written to while it was read ({size}), so its rows would be of two versions. Start again. Write "
+        "new rows to another file, which may then be renamed to this one (os.replace)."
+    )
