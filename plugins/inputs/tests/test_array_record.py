@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -56,6 +57,19 @@ def test_rows_and_epochs(pattern: str) -> None:
     assert len(list(source(shuffle=True, drop_remainder=True)())) == 6
     words = np.concatenate([features["word"] for features, _ in source(shuffle=False)()])
     assert words.tolist() == some_rows(100)["word"].tolist()
+
+
+def test_a_file_that_is_written_to_while_it_is_read_is_refused(pattern: str) -> None:
+    path = Path(pattern).parent / "part-1.array_record"
+    os.utime(path, ns=(1, 1))  # the clock of the file system may be too coarse for this test
+    batches = array_record_input_fn(pattern, 16, SPEC, shuffle=False)()
+    blocks = blocks_of_records(path, feature_specs(SPEC), 20)
+    first, (numbers, _, _) = next(batches), next(blocks)
+    assert (len(first["id"]), len(numbers)) == (16, 20)
+    write(path, [example(row) for row in row_dicts(some_rows(33, seed=1))])
+    for reading in (batches, blocks):
+        with pytest.raises(InputError, match=r"part-1\.array_record was written to while it was read"):
+            next(reading)
 
 
 def test_a_bad_record_is_named_or_skipped(pattern: str, tmp_path: Path) -> None:

@@ -59,6 +59,7 @@ def test_a_file_that_is_replaced_or_removed_stays_the_same_for_an_epoch(tmp_path
 
 def test_statistics_of_a_file_that_is_written_to_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = write(tmp_path / "rows.csv", "csv", 0)
+
     def changed(*args: Any, **options: Any) -> Any:
         with path.open("a") as file:
             file.write("1,2,3,a,0\n")

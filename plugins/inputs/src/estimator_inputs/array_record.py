@@ -16,6 +16,7 @@ from estimator_inputs.reading.blocks import BadRow, split_labels
 from estimator_inputs.reading.files import FilePattern, find_files
 from estimator_inputs.reading.options import OnError, ReadPlan
 from estimator_inputs.reading.ragged import Columns, rows_of
+from estimator_inputs.reading.unchanged import Unchanged
 from estimator_inputs.reading.vocabulary import Vocabularies
 from estimator_inputs.tfrecord.decode import Fault, decode_examples
 from estimator_inputs.tfrecord.spec import FeatureSpec, feature_specs, summary_of
@@ -132,6 +133,7 @@ class ArrayRecordIterator(Iterator[Any]):
         self.global_rows = 0 if several else None
         self._bad = BadRows(skip=plan.on_error == "skip")
         self._read = 0
+        self._files: list[Unchanged] = []
         self._records: Any = None
         self._order: Any = None
         self._length = 0
@@ -198,6 +200,8 @@ class ArrayRecordIterator(Iterator[Any]):
 
     def _decoded(self, numbers: list[int]) -> Columns:
         columns, faults = _decoded(self._records, numbers, self._source.specs)
+        for file in self._files:
+            file.check()
         self._bad.add([BadRow(self._where(numbers[row]), _told(fault)) for row, fault in faults.items()])
         return columns
 
@@ -213,6 +217,7 @@ class ArrayRecordIterator(Iterator[Any]):
     def _open(self) -> None:
         if self._records is not None:
             return
+        self._files = [Unchanged(path) for path in self._source.files]
         self._records = _opened(self._source.files)
         order = _grain().MapDataset.range(len(self._records))
         if self._source.plan.shuffle:
@@ -277,10 +282,11 @@ def blocks_of_records(
     path: Path, specs: Mapping[str, FeatureSpec], size: int = 4096
 ) -> Iterator[tuple[np.ndarray, Columns, list[BadRow]]]:
     """Yields the records of a file in order: the numbers of the good ones, their columns, and the bad ones."""
-    source = _opened([path])
+    file, source = Unchanged(path), _opened([path])
     for first in range(0, len(source), size):
         numbers = list(range(first, min(first + size, len(source))))
         columns, faults = _decoded(source, numbers, specs)
+        file.check()
         bad = [BadRow(f"{path}, record {first + row}", _told(fault)) for row, fault in faults.items()]
         yield first + np.setdiff1d(np.arange(len(numbers)), list(faults)), columns, bad
 

@@ -1,4 +1,4 @@
-"""Reads the pieces of a file that must not change meanwhile."""
+"""Refuses files that are written to while they are read."""
 
 from __future__ import annotations
 
@@ -19,21 +19,48 @@ class _Version(NamedTuple):
     time: int
 
 
+class Unchanged:
+    """The version of a file before it is read.
+
+    Args:
+        path: the path of the file.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._first = _version_of(path)
+
+    def check(self) -> None:
+        """Compares the file with its version before.
+
+        Raises:
+            InputError: the file was written to. Its rows would be of two versions.
+        """
+        first, now = self._first, _version_of(self._path)
+        if first is None or now is None or now.number != first.number or now == first:
+            return
+        size = f"its size was {first.size:,} bytes and is {now.size:,}" if now.size != first.size else "its time is new"
+        raise InputError(
+            f"{self._path} was written to while it was read ({size}), so its rows would be of two versions. Start "
+            "again. Write new rows to another file, which may then be renamed to this one (os.replace)."
+        )
+
+
 def pieces_of(kind: FileKind, path: Path, place: Place) -> Iterator[Piece]:
     """Yields the pieces of a file from a place on, like `FileKind.pieces`.
 
     Raises:
-        InputError: the file was written to after the first piece was requested. Its rows would be of two versions.
+        InputError: the file was written to after the first piece was requested.
     """
-    first = _version_of(path)
+    file = Unchanged(path)
     try:
         for piece in kind.pieces(path, place):
-            _check(path, first)
+            file.check()
             yield piece
     except InputError:
-        _check(path, first)  # a file of two versions often looks damaged
+        file.check()  # a file of two versions often looks damaged
         raise
-    _check(path, first)
+    file.check()
 
 
 def _version_of(path: Path) -> _Version | None:
@@ -43,14 +70,3 @@ def _version_of(path: Path) -> _Version | None:
     except OSError:
         return None
     return _Version((found.st_dev, found.st_ino), found.st_size, found.st_mtime_ns)
-
-
-def _check(path: Path, first: _Version | None) -> None:
-    now = _version_of(path)
-    if first is None or now is None or now.number != first.number or now == first:
-        return
-    size = f"its size was {first.size:,} bytes and is {now.size:,}" if now.size != first.size else "its time is new"
-    raise InputError(
-        f"{path} was written to while it was read ({size}), so its rows would be of two versions. Start again. Write "
-        "new rows to another file, which may then be renamed to this one (os.replace)."
-    )
