@@ -286,7 +286,6 @@ DRIFTS: dict[str, tuple[Any, Any]] = {
     "int64, string": ([1], ["3"]),
     "string, int64": (["a"], [3]),
     "string, timestamp": (["a"], pa.array([5], pa.timestamp("us"))),
-    "null, int64": (pa.nulls(2), [3]),
     "list, number": ([[1]], [1]),
     "lists of 2, lists of 3": (of_one_size([1, 2]), of_one_size([1, 2, 3])),
     "lists of 2, lists": (of_one_size([1, 2]), [[1, 2]]),
@@ -306,6 +305,21 @@ def test_later_parquet_files_may_be_wider_or_empty_and_a_named_type_casts(tmp_pa
     assert of_parquet(tmp_path, pa.array([1], pa.int32()), pa.array([2]), pa.array([3.0])) == [1, 2, 3]
     assert of_parquet(tmp_path, pa.array(["a"]), pa.nulls(1), pa.array(["b"]).dictionary_encode()) == [b"a", b"", b"b"]
     assert of_parquet(tmp_path, pa.array([1]), pa.array(["2"]), pa.array([3]), column_types={"x": "int64"}) == [1, 2, 3]
+
+
+@pytest.mark.parametrize(
+    ("column", "default"), [([3, None], 7), (["a", None], "z"), ([[1], [2, 3]], None), ([True, None], False)]
+)
+def test_a_null_column_of_the_first_parquet_file_has_the_type_of_a_later_one(
+    tmp_path: Path, column: list[Any], default: Any
+) -> None:
+    """The type depended on the order of the files, and a null first file was refused."""
+    values = pa.array(column)
+    options: dict[str, Any] = {"column_defaults": {"x": default}}
+    found = of_parquet(tmp_path, pa.nulls(2), values, **options)
+    assert found[2:] == of_parquet(tmp_path, values, pa.nulls(2), **options)[:2]
+    with pytest.raises(InputError, match=r"2.parquet: column 'x' is of type duration.s., but of type .*1.parquet"):
+        of_parquet(tmp_path, pa.nulls(1), values, pa.array([5], pa.duration("s")), on_error="skip")
 
 
 def test_lists_of_unsigned_numbers_are_filled_up_with_minus_one(tmp_path: Path) -> None:

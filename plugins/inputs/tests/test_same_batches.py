@@ -244,6 +244,17 @@ def test_times_as_integers_have_one_unit_in_all_files(tmp_path: Path, kind: Any,
     assert first != second
 
 
+@pytest.mark.parametrize("first", [pyarrow.null(), pyarrow.int64()])
+def test_times_as_integers_have_one_unit_if_the_first_file_has_no_times(tmp_path: Path, first: Any) -> None:
+    for number, kind in enumerate([first, pyarrow.timestamp("ms"), pyarrow.timestamp("us")]):
+        values = pyarrow.array([None if pyarrow.types.is_null(kind) else 5], kind)
+        pyarrow.parquet.write_table(pyarrow.table({"at": values}), tmp_path / f"{number}.parquet")
+    options: dict[str, Any] = {"column_types": {"at": "int64"}, "column_defaults": {"at": 0}}
+    told = r"2.parquet: .*\[us\].*\[ms\]" if pyarrow.types.is_null(first) else r"1.parquet: .*\[ms\].*int64"
+    with pytest.raises(InputError, match=told):
+        list(parquet_input_fn(f"{tmp_path}/*.parquet", 3, shuffle=False, **options)())
+
+
 @pytest.mark.parametrize("other", [pyarrow.timestamp("us", "Europe/Paris"), pyarrow.null()])
 def test_times_as_integers_may_have_another_zone_or_be_empty_in_later_files(tmp_path: Path, other: Any) -> None:
     values = [None if pyarrow.types.is_null(other) else 5]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Unpack
@@ -48,8 +48,8 @@ def parquet_input_fn(
         shuffle: True for training, False for evaluation and prediction.
         label_name: the column that is the label. None: no label.
         select_columns: the columns to read from disk, including the label. None: all.
-        column_types: numpy dtypes, or "string", by column; other types come from the first file, with real numbers as
-            float32. Strings become bytes objects.
+        column_types: numpy dtypes, or "string", by column; other types come from the first file in which the column
+            has a type other than null, with real numbers as float32. Strings become bytes objects.
         column_defaults: the values of nulls: by column, or a list with one value per column, in order. Without a
             default, a null number makes the row bad, and a null string is empty. The default NaN also pads lists of
             real numbers, instead of 0.
@@ -79,19 +79,12 @@ def parquet_input_fn(
     if plan.compression not in ("auto", "none"):
         raise ArgumentError("compression is part of a Parquet file: leave the argument out.")
     files = find_files(file_pattern)
-    with _opened(files[0]) as file:
-        arrow = {field.name: field.type for field in file.schema_arrow}
-    found = {name: inferred(one) for name, one in arrow.items()}
+    arrow = _first_types(files, select_columns)
+    found = {name: inferred(one) for name, (one, _) in arrow.items()}
     schema = chosen_columns(
         found, select_columns, column_types, column_defaults, label_name, vocabularies, where=files[0]
     )
-    named = column_types or ()
-    kept = {
-        name: arrow[name]
-        for name, kind in schema.types.items()
-        if kind.listed or name not in named or counts_units(arrow[name], kind)
-    }
-    return FileInput(files, ParquetKind(schema, files[0], kept), plan)
+    return FileInput(files, ParquetKind(schema, arrow, frozenset(column_types or ())), plan)
 
 
 class ParquetKind:
@@ -99,16 +92,16 @@ class ParquetKind:
 
     Args:
         schema: the columns to read.
-        first: the file that determines the types.
-        arrow: the Arrow types of columns that must be the same in other files.
+        arrow: the Arrow type of each column, and the file that determines it. Other files must have the same type.
+        named: the columns whose types a user sets. They are cast, but lists and units must be the same.
     """
 
     name = "parquet"
 
-    def __init__(self, schema: TableSchema, first: Path, arrow: Mapping[str, Any]) -> None:
+    def __init__(self, schema: TableSchema, arrow: Mapping[str, tuple[Any, Path]], named: Collection[str] = ()) -> None:
         self._schema = schema
-        self._first = first
-        self._arrow = arrow
+        self._arrow = {name: arrow[name] for name in schema.types}
+        self._named = named
         self.summary = schema.summary
         self.columns = tuple(schema.types)
         self.varying_shapes = any(kind.listed for kind in schema.types.values())
@@ -132,14 +125,15 @@ class ParquetKind:
 
         first, batch = piece.content
         _check_readable(piece.path, batch.schema, self._schema.types)
-        for name, arrow in self._arrow.items():
+        for name, (arrow, path) in self._arrow.items():
             other = batch.schema.field(name).type
             kind = self._schema.types[name]
-            units = counts_units(arrow, kind)
-            if not alike(arrow, other) or (units and unit_of(other) not in (unit_of(arrow), None)):
+            units = counts_units(arrow, kind) or counts_units(other, kind)
+            same = alike(arrow, other) or not (kind.listed or units or name not in self._named)
+            if not same or (units and unit_of(other) not in (unit_of(arrow), None)):
                 named = "" if kind.listed or units else ", or name a type in column_types"
                 raise InputError(
-                    f"{piece.path}: column {name!r} is of type {other}, but of type {arrow} in {self._first}. "
+                    f"{piece.path}: column {name!r} is of type {other}, but of type {arrow} in {path}. "
                     f"Write the files with one type{named}."
                 )
         try:
@@ -164,6 +158,23 @@ class ParquetKind:
             except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as own:
                 return f"column {name!r} cannot be read as {kind.name}: {own}"
         return str(error)
+
+
+def _first_types(files: Sequence[Path], select_columns: Sequence[str] | None) -> dict[str, tuple[Any, Path]]:
+    """Returns the Arrow types of the columns of the first file, each with the file that determines it.
+
+    If a column has the type null there, the next file with another type determines it.
+    """
+    found: dict[str, tuple[Any, Path]] = {}
+    for path in files:
+        with _opened(path) as file:
+            arrow = {field.name: field.type for field in file.schema_arrow}
+        open_ones = [name for name in found if not inferred(found[name][0]).known] if found else list(arrow)
+        found |= {name: (arrow[name], path) for name in open_ones if name in arrow}
+        needed = found if select_columns is None else select_columns
+        if all(name not in found or inferred(found[name][0]).known for name in needed):
+            break
+    return found
 
 
 def _check_readable(path: Path, arrow: Any, names: Iterable[str]) -> None:
