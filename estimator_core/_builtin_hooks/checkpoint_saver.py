@@ -6,10 +6,11 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
+from estimator_core._builtin_hooks.hook_parts import checked_interval
 from estimator_core._wrong_arguments import leaving_out
-from estimator_core.errors import ArgumentError, ArgumentTypeError, HookError
+from estimator_core.errors import HookError
 from estimator_core.hooks import CheckpointListener, CheckpointPolicy, Hook, Run, Wake
-from estimator_core.specs import check_listeners, check_steps
+from estimator_core.specs import check_listeners
 
 _IN_MODEL_DIR = (None, "the run writes into its model_dir, and keeps as many as its RunConfig says")
 _RUN_SAVES: dict[str, tuple[None, str]] = dict.fromkeys(("checkpoint_dir", "saver", "scaffold"), _IN_MODEL_DIR)
@@ -29,7 +30,8 @@ class CheckpointSaverHook(CheckpointPolicy, Hook):
         listeners: the given listeners.
 
     Raises:
-        ArgumentError: both or neither of save_steps and save_secs are set.
+        ArgumentError, ArgumentTypeError: both or neither of save_steps and save_secs are set, or the interval is not a
+            positive number.
         HookError: the hook is in an EstimatorSpec, an evaluation or a prediction. Raised in the run.
 
     Example:
@@ -49,17 +51,8 @@ class CheckpointSaverHook(CheckpointPolicy, Hook):
         save_secs: float | None = None,
         listeners: Sequence[CheckpointListener] | None = None,
     ) -> None:
-        if (save_steps is None) == (save_secs is None):
-            raise ArgumentError("CheckpointSaverHook: exactly one of save_steps and save_secs must be given.")
-        check_steps("save_steps", save_steps)
-        if save_secs is not None and (isinstance(save_secs, bool) or not isinstance(save_secs, (int, float))):
-            raise ArgumentTypeError(
-                f"CheckpointSaverHook: save_secs must be a number of seconds, given: {save_secs!r}."
-            )
-        if save_secs is not None and not save_secs > 0:
-            raise ArgumentError(f"CheckpointSaverHook: save_secs must be > 0, given: {save_secs}.")
-        self._save_steps = save_steps
-        self._save_secs = save_secs
+        interval = checked_interval(self, ("save_secs", save_secs), ("save_steps", save_steps))
+        self._save_secs, self._save_steps = interval
         self.listeners: Sequence[CheckpointListener] = tuple(check_listeners(listeners or ()))
         self._base_step: int | None = None
         self._base_time = time.monotonic()

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from estimator_core._builtin_hooks.hook_parts import SecondOrStepTimer, at_most
+from estimator_core._builtin_hooks.hook_parts import SecondOrStepTimer, at_most, whole_steps
 from estimator_core.hooks import Hook, Run, StepOutputs, Wake
 
 
@@ -49,7 +49,7 @@ class HistoryRecorderHook(Hook):
 
     def __init__(self, history: History, every_n_steps: int) -> None:
         self._history = history
-        self._timer = SecondOrStepTimer(every_steps=every_n_steps)
+        self._timer = SecondOrStepTimer(every_steps=whole_steps(self, "every_n_steps", every_n_steps))
         self._last_step: int | None = None
         self._scalars: list[str] = []
 

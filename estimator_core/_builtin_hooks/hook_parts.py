@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import numbers
 import os
 import time
 from collections.abc import Collection, Iterable, Mapping
@@ -21,6 +22,86 @@ _log = logging.getLogger("estimator_core")
 _NO_TRIGGER = 1_000_000
 
 
+def whole_steps(owner: object, name: str, steps: Any, *, least: int = 1) -> int:
+    """Returns the value of an argument that is a number of steps.
+
+    Args:
+        owner: the hook, whose class the messages name.
+        name: the name of the argument.
+        steps: the value of the argument.
+        least: the smallest accepted value.
+
+    Raises:
+        ArgumentError: it is not a whole number, or too small.
+        ArgumentTypeError: it is not a number.
+
+    Example:
+        >>> from estimator_core.hooks import Hook
+        >>> whole_steps(Hook(), "every_n_steps", 1e3)
+        1000
+    """
+    _require_number(owner, name, steps, "steps")
+    if not steps >= least or steps % 1:
+        told = f"{name} must be at least {least}, and a whole number, given: {steps}."
+        raise ArgumentError(f"{type(owner).__name__}: {told}")
+    return int(steps)
+
+
+def positive_secs(owner: object, name: str, secs: Any) -> float:
+    """Returns the value of an argument that is a number of seconds.
+
+    Args:
+        owner: the hook, whose class the messages name.
+        name: the name of the argument.
+        secs: the value of the argument.
+
+    Raises:
+        ArgumentError: it is not positive.
+        ArgumentTypeError: it is not a number.
+
+    Example:
+        >>> from estimator_core.hooks import Hook
+        >>> positive_secs(Hook(), "timeout_secs", 2)
+        2.0
+    """
+    _require_number(owner, name, secs, "seconds")
+    if not secs > 0:
+        raise ArgumentError(f"{type(owner).__name__}: {name} must be > 0, given: {secs}.")
+    return float(secs)
+
+
+def checked_interval(owner: object, secs: tuple[str, Any], steps: tuple[str, Any]) -> tuple[float | None, int | None]:
+    """Returns the seconds and the steps of an interval, of which one is None, for a `SecondOrStepTimer`.
+
+    Args:
+        owner: the hook, whose class the messages name.
+        secs: the name and the value of the argument for seconds.
+        steps: the name and the value of the argument for steps.
+
+    Raises:
+        ArgumentError: neither or both are set, or the interval is not positive.
+        ArgumentTypeError: the interval is not a number.
+
+    Example:
+        >>> from estimator_core.hooks import Hook
+        >>> checked_interval(Hook(), ("every_n_secs", None), ("every_n_steps", 100))
+        (None, 100)
+    """
+    if (secs[1] is None) == (steps[1] is None):
+        given = f"{secs[0]}={secs[1]!r}, {steps[0]}={steps[1]!r}"
+        raise ArgumentError(
+            f"{type(owner).__name__}: exactly one of {secs[0]} and {steps[0]} should be provided, given: {given}."
+        )
+    if steps[1] is None:
+        return positive_secs(owner, *secs), None
+    return None, whole_steps(owner, *steps)
+
+
+def _require_number(owner: object, name: str, value: object, unit: str) -> None:
+    if isinstance(value, bool) or not isinstance(value, numbers.Real):
+        raise ArgumentTypeError(f"{type(owner).__name__}: {name} must be a number of {unit}, given: {value!r}.")
+
+
 class SecondOrStepTimer:
     """Triggers at the first step, then at intervals of steps or seconds, and never twice for one step.
 
@@ -29,7 +110,8 @@ class SecondOrStepTimer:
         every_steps: the steps between triggers. Set exactly one of the two.
 
     Raises:
-        ArgumentError: neither or both are set, or the interval is not positive.
+        ArgumentError, ArgumentTypeError: neither or both are set, or the interval is not positive. A hook names its
+            own arguments with `checked_interval`.
 
     Example:
         >>> timer = SecondOrStepTimer(every_steps=3)
@@ -45,16 +127,8 @@ class SecondOrStepTimer:
     """
 
     def __init__(self, every_secs: float | None = None, every_steps: int | None = None) -> None:
-        if every_secs is None and every_steps is None:
-            raise ArgumentError("Either every_secs or every_steps should be provided.")
-        if every_secs is not None and every_steps is not None:
-            raise ArgumentError("Can not provide both every_secs and every_steps.")
-        if every_steps is not None and every_steps < 1:
-            raise ArgumentError(f"every_steps must be at least 1, given: {every_steps}")
-        if every_secs is not None and every_secs <= 0:
-            raise ArgumentError(f"every_secs must be > 0, given: {every_secs}")
-        self._every_secs = every_secs
-        self._every_steps = every_steps
+        secs, steps = ("every_secs", every_secs), ("every_steps", every_steps)
+        self._every_secs, self._every_steps = checked_interval(self, secs, steps)
         self._last_step: int | None = None
         self._last_time: float | None = None
 

@@ -12,6 +12,7 @@ from estimator_core._builtin_hooks.hook_parts import (
     PresentNames,
     SecondOrStepTimer,
     check_known,
+    checked_interval,
     checked_types,
     point_step,
 )
@@ -36,7 +37,8 @@ class LoggingTensorHook(Hook):
         formatter: a function that formats the line from the values by label.
 
     Raises:
-        ArgumentError: neither an interval nor `at_end` is set, or both intervals are.
+        ArgumentError, ArgumentTypeError: neither an interval nor `at_end` is set, both intervals are, or the interval
+            is not a positive number.
         HookError: no output has one of the names. Raised in the run.
 
     Example:
@@ -54,11 +56,12 @@ class LoggingTensorHook(Hook):
         at_end: bool = False,
         formatter: Callable[[dict[str, Any]], str] | None = None,
     ) -> None:
-        only_at_end = at_end and every_n_iter is None and every_n_secs is None
-        if not only_at_end and (every_n_iter is None) == (every_n_secs is None):
-            raise ArgumentError("either at_end and/or exactly one of every_n_iter and every_n_secs must be provided.")
-        if every_n_iter is not None and every_n_iter <= 0:
-            raise ArgumentError(f"invalid every_n_iter={every_n_iter}.")
+        self._timer = None
+        if every_n_iter is not None or every_n_secs is not None:
+            secs, steps = ("every_n_secs", every_n_secs), ("every_n_iter", every_n_iter)
+            self._timer = SecondOrStepTimer(*checked_interval(self, secs, steps))
+        elif not at_end:
+            raise ArgumentError("LoggingTensorHook: one of every_n_iter, every_n_secs and at_end must be provided.")
         if isinstance(tensors, str):
             raise ArgumentError(f"LoggingTensorHook: give a list of names, [{tensors!r}], or a dict.")
         if not isinstance(tensors, Mapping):
@@ -69,7 +72,6 @@ class LoggingTensorHook(Hook):
         checked_types("LoggingTensorHook", tensors.values())
         self._tensors = {label: tensors[label] for label in labels}
         self._names = [name for name in tensors.values() if name not in _STEP_NAMES]
-        self._timer = None if only_at_end else SecondOrStepTimer(every_steps=every_n_iter, every_secs=every_n_secs)
         self._at_end = at_end
         self._formatter = formatter
         self._present = PresentNames("LoggingTensorHook")

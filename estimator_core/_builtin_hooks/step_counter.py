@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from estimator_core._builtin_hooks.hook_parts import HookWriter, SecondOrStepTimer, point_step
+from estimator_core._builtin_hooks.hook_parts import HookWriter, SecondOrStepTimer, checked_interval, point_step
 from estimator_core.hooks import Hook, Run, StepOutputs, SummaryWriter, Wake
 
 _log = logging.getLogger("estimator_core")
@@ -30,7 +30,8 @@ class StepCounterHook(Hook):
         summary_writer: the writer of the points, instead of `output_dir`.
 
     Raises:
-        ArgumentError: both intervals are set (`every_n_steps=None` selects seconds).
+        ArgumentError, ArgumentTypeError: both intervals are set (`every_n_steps=None` selects seconds), or the
+            interval is not a positive number.
 
     Example:
         >>> StepCounterHook(every_n_steps=10).next_step(0)
@@ -46,7 +47,8 @@ class StepCounterHook(Hook):
         output_dir: str | os.PathLike[str] | None = None,
         summary_writer: SummaryWriter | None = None,
     ) -> None:
-        self._timer = SecondOrStepTimer(every_steps=every_n_steps, every_secs=every_n_secs)
+        interval = checked_interval(self, ("every_n_secs", every_n_secs), ("every_n_steps", every_n_steps))
+        self._timer = SecondOrStepTimer(*interval)
         self._writer = HookWriter(output_dir, summary_writer)
         self._run: Run | None = None
         self._base: tuple[int, float] | None = None

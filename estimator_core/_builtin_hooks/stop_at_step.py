@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from estimator_core._builtin_hooks.hook_parts import whole_steps
 from estimator_core.errors import ArgumentError
 from estimator_core.hooks import Hook, Run, StepOutputs
 
@@ -20,7 +21,7 @@ class StopAtStepHook(Hook):
         last_step: the global step at which to stop. Set exactly one of the two.
 
     Raises:
-        ArgumentError: neither or both are set.
+        ArgumentError, ArgumentTypeError: neither or both are set, or the number is negative, or not whole.
 
     Example:
         >>> hook = StopAtStepHook(last_step=100)
@@ -32,11 +33,11 @@ class StopAtStepHook(Hook):
 
     def __init__(self, num_steps: int | None = None, last_step: int | None = None) -> None:
         if num_steps is None and last_step is None:
-            raise ArgumentError("One of num_steps or last_step must be specified.")
+            raise ArgumentError("StopAtStepHook: one of num_steps or last_step must be specified.")
         if num_steps is not None and last_step is not None:
-            raise ArgumentError("Only one of num_steps or last_step can be specified.")
-        self._num_steps = num_steps
-        self._last_step = last_step
+            raise ArgumentError("StopAtStepHook: only one of num_steps or last_step can be specified.")
+        self._num_steps = None if num_steps is None else whole_steps(self, "num_steps", num_steps, least=0)
+        self._last_step = None if last_step is None else whole_steps(self, "last_step", last_step, least=0)
 
     def after_create(self, run: Run) -> None:
         """Determines the step at which to stop."""

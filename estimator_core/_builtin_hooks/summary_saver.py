@@ -8,7 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from estimator_core._builtin_hooks.hook_parts import HookWriter, PresentNames, SecondOrStepTimer, point_step
+from estimator_core._builtin_hooks.hook_parts import (
+    HookWriter,
+    PresentNames,
+    SecondOrStepTimer,
+    checked_interval,
+    point_step,
+)
 from estimator_core.hooks import Hook, Run, StepOutputs, SummaryWriter, Wake
 from estimator_core.modes import ModeKeys
 
@@ -28,7 +34,8 @@ class SummarySaverHook(Hook):
         summary_writer: the writer of the points, instead of `output_dir`.
 
     Raises:
-        ArgumentError: neither or both of the intervals are set.
+        ArgumentError, ArgumentTypeError: neither or both of the intervals are set, or the interval is not a positive
+            number.
 
     Example:
         >>> SummarySaverHook(save_steps=100).next_step(0)
@@ -44,7 +51,8 @@ class SummarySaverHook(Hook):
         output_dir: str | os.PathLike[str] | None = None,
         summary_writer: SummaryWriter | None = None,
     ) -> None:
-        self._timer = SecondOrStepTimer(every_steps=save_steps, every_secs=save_secs)
+        interval = checked_interval(self, ("save_secs", save_secs), ("save_steps", save_steps))
+        self._timer = SecondOrStepTimer(*interval)
         self._writer = HookWriter(output_dir, summary_writer)
         self._kinds: dict[str, str] = {}
         self._texts: dict[str, str] = {}

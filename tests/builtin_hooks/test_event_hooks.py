@@ -130,10 +130,13 @@ def test_rate_counts_completed_steps(tmp_path: Path, monkeypatch: pytest.MonkeyP
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: SummarySaverHook(), "Either every_secs or every_steps"),
-        (lambda: SummarySaverHook(save_steps=1, save_secs=1.0), "Can not provide both"),
-        (lambda: StepCounterHook(every_n_steps=1, every_n_secs=1.0), "Can not provide both"),
-        (lambda: StepCounterHook(every_n_steps=None), "Either every_secs or every_steps"),
+        (lambda: SummarySaverHook(), "^SummarySaverHook: exactly one of save_secs and save_steps"),
+        (lambda: SummarySaverHook(save_steps=1, save_secs=1.0), "^SummarySaverHook: exactly one of save_secs and"),
+        (lambda: StepCounterHook(every_n_steps=1, every_n_secs=1.0), "exactly one of every_n_secs and every_n_steps"),
+        (
+            lambda: StepCounterHook(every_n_steps=None),
+            "^StepCounterHook: exactly one of every_n_secs and every_n_steps",
+        ),
     ],
 )
 def test_refused(make: Callable[[], Any], message: str):

@@ -135,10 +135,11 @@ def test_a_name_missing_in_one_dispatch_is_skipped_with_one_warning(lines, caplo
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({}, "either at_end and/or exactly one of every_n_iter and every_n_secs must be provided."),
-        ({"every_n_iter": 1, "every_n_secs": 1.0}, "either at_end and/or exactly one"),
-        ({"every_n_iter": 1, "every_n_secs": 1.0, "at_end": True}, "either at_end and/or exactly one"),
-        ({"every_n_iter": 0}, "invalid every_n_iter=0."),
+        ({}, "^LoggingTensorHook: one of every_n_iter, every_n_secs and at_end must be provided."),
+        ({"every_n_iter": 1, "every_n_secs": 1.0}, "exactly one of every_n_secs and every_n_iter"),
+        ({"every_n_iter": 1, "every_n_secs": 1.0, "at_end": True}, "exactly one of every_n_secs and every_n_iter"),
+        ({"every_n_iter": 0}, "^LoggingTensorHook: every_n_iter must be at least 1"),
+        ({"every_n_secs": 0}, "^LoggingTensorHook: every_n_secs must be > 0"),
     ],
 )
 def test_refused(arguments: dict, message: str):

@@ -33,8 +33,8 @@ def test_num_steps_of_an_interrupted_call_are_not_counted_again():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({}, "One of num_steps or last_step must be specified."),
-        ({"num_steps": 1, "last_step": 1}, "Only one of num_steps or last_step can be specified."),
+        ({}, "StopAtStepHook: one of num_steps or last_step must be specified."),
+        ({"num_steps": 1, "last_step": 1}, "StopAtStepHook: only one of num_steps or last_step can be specified."),
     ],
 )
 def test_stop_at_step_refused(arguments: dict[str, int], message: str):

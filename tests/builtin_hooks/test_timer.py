@@ -35,9 +35,9 @@ def test_case_53():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({}, "Either every_secs or every_steps should be provided."),
-        ({"every_secs": 1.0, "every_steps": 1}, "Can not provide both every_secs and every_steps."),
-        ({"every_steps": 0}, "every_steps must be at least 1, given: 0"),
+        ({}, "exactly one of every_secs and every_steps should be provided, given: every_secs=None, every_steps=None."),
+        ({"every_secs": 1.0, "every_steps": 1}, "exactly one of .*, given: every_secs=1.0, every_steps=1."),
+        ({"every_steps": 0}, "every_steps must be at least 1, and a whole number, given: 0"),
         ({"every_secs": 0}, "every_secs must be > 0, given: 0"),
     ],
 )

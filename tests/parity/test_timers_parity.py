@@ -18,12 +18,7 @@ ACCEPTED_HERE = {"refused_summary_no_op": "SummarySaverHook writes the run's sum
 #: Arguments that do not exist here.
 GONE = {"CheckpointSaverHook": {"checkpoint_dir"}, "SummarySaverHook": {"summary_op"}}
 #: The message begins differently, with the reason.
-OTHER_WORDS = {
-    "refused_saver_none": "names the hook",
-    "refused_saver_both": "names the hook",
-    "refused_counter_none": "the timer's message",
-    "refused_counter_both": "the timer's message",
-}
+OTHER_WORDS = {name: "names the hook" for name in REFUSED if name not in ACCEPTED_HERE}
 
 
 @pytest.mark.parametrize("name", TIMERS)

@@ -23,7 +23,7 @@ CORE = ROOT / "estimator_core"
 #: The code lines by room. Modules directly in the package count together.
 BUDGETS = {
     "_backends": 583,  # meshes that follow the hardware, names of axes, results of a predictor, memory of compilers
-    "_builtin_hooks": 523,  # a file for each hook, summaries of evaluations, places in which a hook can do nothing
+    "_builtin_hooks": 541,  # a file for each hook, summaries of evaluations, intervals checked and told by name
     "_checkpoint": 2634,  # the catalog, audits, incremental saves, others' checkpoints, URLs, deletions, full quotas
     "_cli": 677,  # options of all commands anywhere, who takes them, errors of one line, URLs, pipes, long paths
     "_cluster": 462,  # every environment read and refused by name
@@ -38,7 +38,7 @@ BUDGETS = {
     "_step": 1578,  # ids of any dtype, names of programs, joined columns, tables in forms, notes, optimizers by row
     "_storage": 356,  # file:// in all its forms, files at URLs, for plugins, included
     "_summaries": 330,  # the lock of an event file, and a directory that is removed between two uses
-    "flat": 2861,  # trace states, dead and owed calls, hooks, what evaluators publish, faults, throttles, inner runs
+    "flat": 2872,  # trace states, dead and owed calls, hooks, what evaluators publish, faults, inner runs, intervals
 }
 
 #: The modules that every author of a model, a hook or a plugin must know.

@@ -9,6 +9,7 @@ import pytest
 
 import estimator_core as ec
 from estimator_backends_tpu import TPUConfig, TPUEstimator, TPUEstimatorSpec, TPURunConfig
+from estimator_backends_tpu.host_call import HostCallHook
 from estimator_core.errors import ArgumentError, ArgumentTypeError, BackendUnavailableError, ModelFnError
 
 X = np.linspace(0, 1, 40, dtype=np.float32)
@@ -145,6 +146,13 @@ def test_host_call_sees_the_tensors_of_its_steps(tmp_path, by_name, every, expec
 
     estimator.train(input_fn, steps=7, hooks=[Losses()])
     assert seen == [(losses[step - 1], (8,)) for step in expected]
+
+
+def test_host_call_refuses_an_interval_that_is_not_a_number_of_steps():
+    with pytest.raises(
+        ValueError, match=r"^HostCallHook: every_n_steps must be at least 1, and a whole number, given: 0"
+    ):
+        HostCallHook(print, ["x"], every_n_steps=0)
 
 
 def test_host_call_is_called_in_evaluation(tmp_path):

@@ -42,5 +42,7 @@ def test_the_same_call_again_trains_no_further_and_more_patience_does(tmp_path):
 
 
 def test_numbers_of_steps_below_one_are_refused(tmp_path):
-    with pytest.raises(ArgumentError, match="patience and every_steps should be at least 1, given: 0 and 1"):
+    with pytest.raises(
+        ArgumentError, match=r"^StopWithoutImprovement: patience must be at least 1, and a whole number, given: 0"
+    ):
         StopWithoutImprovement(tmp_path, patience=0, every_steps=1)

@@ -146,9 +146,12 @@ def test_parameter_summary_logs_the_table(caplog: pytest.LogCaptureFixture, monk
         (lambda: eh.StallWatchdogHook(0), "timeout_secs must be > 0"),
         (lambda: eh.ParameterSummaryHook(0), "depth must be at least 1"),
         (lambda: eh.HistoryHook(0), "every_n_steps must be at least 1"),
-        (lambda: eh.ProfilerHook(), "Either every_secs or every_steps"),
-        (lambda: eh.ProfilerHook(save_steps=1, save_secs=1), "Can not provide both"),
-        (lambda: eh.ProfilerHook(save_steps=1, num_steps=0), "num_steps must be at least 1"),
+        (lambda: eh.ProfilerHook(), "^ProfilerHook: exactly one of save_secs and save_steps"),
+        (lambda: eh.ProfilerHook(save_steps=1, save_secs=1), "^ProfilerHook: exactly one of save_secs and save_steps"),
+        (lambda: eh.ProfilerHook(save_steps=1, num_steps=0), "^ProfilerHook: num_steps must be at least 1"),
+        (lambda: eh.ProfilerHook(save_steps=2.5), "^ProfilerHook: save_steps must be at least 1, and a whole number"),  # type: ignore[arg-type]
+        (lambda: eh.ProfilerHook(save_secs=float("nan")), "^ProfilerHook: save_secs must be > 0, given: nan"),
+        (lambda: eh.StallWatchdogHook(float("nan")), "^StallWatchdogHook: timeout_secs must be > 0, given: nan"),
         (lambda: eh.ThroughputHook(flops_per_step=0), "flops_per_step must be > 0"),
         (lambda: eh.ThroughputHook(peak_flops=-1), "peak_flops must be > 0"),
         (lambda: eh.ema_of_weights(1.0), "decay must be between 0 and 1"),
@@ -175,6 +178,19 @@ def test_refused(make: Any, message: str):
 def test_steps_that_are_not_whole_are_refused_with_the_hook_and_the_argument(made: Any, steps: float):
     with pytest.raises(ValueError, match=f"^{made.__name__}: every_n_steps must be .* whole number, given: {steps}"):
         made(every_n_steps=steps)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: eh.LearningRateHook("10"), "^LearningRateHook: every_n_steps must be a number of steps, given: '10'"),  # type: ignore[arg-type]
+        (lambda: eh.HistoryHook(True), "^HistoryHook: every_n_steps must be a number of steps, given: True"),
+        (lambda: eh.ProfilerHook("10"), "^ProfilerHook: save_steps must be a number of steps, given: '10'"),  # type: ignore[arg-type]
+    ],
+)
+def test_an_interval_that_is_not_a_number_is_refused(make: Any, message: str):
+    with pytest.raises(TypeError, match=message):
+        make()
 
 
 def test_profiler_traces_a_step_that_is_not_the_first(tmp_path: Path):

@@ -69,7 +69,9 @@ def test_evaluations_of_earlier_calls_and_of_other_names_are_left_out():
 
 
 def test_refused_with_what_there_is():
-    with pytest.raises(ArgumentError, match="every_steps must be at least 1, given: 0"):
+    with pytest.raises(
+        ArgumentError, match=r"^PruningHook: every_steps must be at least 1, and a whole number, given: 0"
+    ):
         PruningHook(Trial(0), "loss", every_steps=0)
     rows = []
     hook = PruningHook(Trial(0), "los", every_steps=1)

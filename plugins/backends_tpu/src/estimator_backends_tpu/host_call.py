@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 import estimator_core as ec
-from estimator_core.builtin_hooks import point_step
+from estimator_core.builtin_hooks import point_step, whole_steps
 from estimator_core.errors import HookError
 from estimator_core.hooks import Hook, Run, StepOutputs
 
@@ -42,13 +42,15 @@ class HostCallHook(Hook):
         every_n_steps: the steps between two calls. The first step is one of them.
 
     Raises:
+        ArgumentError, ArgumentTypeError: `every_n_steps` is not a positive whole number.
         HookError: the function returns something other than None or numbers by name; raised in the run.
     """
 
     def __init__(
         self, function: Callable[..., Any], names: Mapping[str, str] | Sequence[str], *, every_n_steps: int = 1
     ) -> None:
-        self._function, self._names, self._every = function, names, every_n_steps
+        self._function, self._names = function, names
+        self._every = whole_steps(self, "every_n_steps", every_n_steps)
 
     def begin(self, run: Run) -> None:
         """Requests the outputs."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 import estimator_core as ec
-from estimator_core.errors import ArgumentError
+from estimator_core.builtin_hooks import whole_steps
 
 
 class StopWithoutImprovement(ec.Hook):
@@ -21,7 +21,7 @@ class StopWithoutImprovement(ec.Hook):
         rises: whether higher values of the metric are better.
 
     Raises:
-        ArgumentError: a number of steps is below 1.
+        ArgumentError, ArgumentTypeError: a number of steps is not a positive whole number.
     """
 
     def __init__(
@@ -33,10 +33,9 @@ class StopWithoutImprovement(ec.Hook):
         every_steps: int,
         rises: bool = False,
     ) -> None:
-        if patience < 1 or every_steps < 1:
-            raise ArgumentError(f"patience and every_steps should be at least 1, given: {patience} and {every_steps}.")
         self._eval_dir, self._metric, self._rises = eval_dir, metric, rises
-        self._patience, self._every_steps = patience, every_steps
+        self._patience = whole_steps(self, "patience", patience)
+        self._every_steps = whole_steps(self, "every_steps", every_steps)
 
     def after_create(self, run: ec.Run) -> None:
         """Stops before the first step if an earlier call stopped there, so a repeated call does not train further."""

@@ -6,9 +6,8 @@ import logging
 from collections.abc import Mapping
 from typing import Any
 
-from estimator_core.builtin_hooks import SecondOrStepTimer, point_step
+from estimator_core.builtin_hooks import SecondOrStepTimer, point_step, whole_steps
 from estimator_core.hooks import Hook, Run, StepOutputs
-from estimator_hooks.cadence import whole_steps
 
 _log = logging.getLogger("estimator_hooks")
 _SHOWN = ("bytes_in_use", "peak_bytes_in_use", "bytes_limit")
@@ -28,7 +27,7 @@ class DeviceMemoryHook(Hook):
     """
 
     def __init__(self, every_n_steps: int = 100) -> None:
-        self._timer = SecondOrStepTimer(every_steps=whole_steps(self, every_n_steps))
+        self._timer = SecondOrStepTimer(every_steps=whole_steps(self, "every_n_steps", every_n_steps))
 
     def after_create(self, run: Run) -> None:
         """Starts the cadence, or continues the one of the interrupted call."""

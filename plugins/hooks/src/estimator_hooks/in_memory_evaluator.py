@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from estimator_core.errors import ArgumentError
+from estimator_core.builtin_hooks import whole_steps
 from estimator_core.hooks import Hook, Run, StepOutputs
 from estimator_hooks.early_stopping.factories import check_estimator
 
@@ -22,8 +22,8 @@ class InMemoryEvaluatorHook(Hook):
         every_n_iter: the number of steps between evaluations.
 
     Raises:
-        ArgumentTypeError: `estimator` is not an Estimator.
-        ArgumentError: `every_n_iter` is not positive.
+        ArgumentTypeError: `estimator` is not an Estimator, or `every_n_iter` is not a number.
+        ArgumentError: `every_n_iter` is not a positive whole number.
 
     Source: `tf.estimator.experimental.InMemoryEvaluatorHook`.
     """
@@ -38,11 +38,9 @@ class InMemoryEvaluatorHook(Hook):
         every_n_iter: int = 100,
     ) -> None:
         check_estimator(estimator)
-        if every_n_iter <= 0:
-            raise ArgumentError(f"invalid every_n_iter={every_n_iter}.")
         self._estimator = estimator
         self._arguments: dict[str, Any] = {"input_fn": input_fn, "steps": steps, "hooks": hooks, "name": name}
-        self._every = every_n_iter
+        self._every = whole_steps(self, "every_n_iter", every_n_iter)
         self._base = 0
         self._evaluated: int | None = None
 

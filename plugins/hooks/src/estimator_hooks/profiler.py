@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from estimator_core.builtin_hooks import SecondOrStepTimer
-from estimator_core.errors import ArgumentError, HookError
+from estimator_core.builtin_hooks import SecondOrStepTimer, checked_interval, whole_steps
+from estimator_core.errors import HookError
 from estimator_core.hooks import Hook, Run, StepOutputs, Wake
 from estimator_hooks.early_stopping.agreement import same_on_all_processes
 from estimator_hooks.step_done import wait_for_step
@@ -35,7 +35,7 @@ class ProfilerHook(Hook):
         num_steps: steps in one profile.
 
     Raises:
-        ArgumentError: neither or both intervals are set, or `num_steps` is not positive.
+        ArgumentError, ArgumentTypeError: neither or both intervals are set, or a number is not positive, or not whole.
         HookError: `output_dir` cannot be created; raised at the start of a run.
 
     Example:
@@ -54,12 +54,11 @@ class ProfilerHook(Hook):
         *,
         num_steps: int = 1,
     ) -> None:
-        if num_steps < 1:
-            raise ArgumentError(f"num_steps must be at least 1, given: {num_steps}")
-        self._timer = SecondOrStepTimer(every_steps=save_steps, every_secs=save_secs)
+        interval = checked_interval(self, ("save_secs", save_secs), ("save_steps", save_steps))
+        self._timer = SecondOrStepTimer(*interval)
         self._output_dir = None if output_dir is None else Path(output_dir)
         self._show_memory = show_memory
-        self._num_steps = num_steps
+        self._num_steps = whole_steps(self, "num_steps", num_steps)
         self._warm = False
         self._profile: tuple[Path | None, int] | None = None  # the folder (None: JAX refused) and the first step
         self._folder = Path()

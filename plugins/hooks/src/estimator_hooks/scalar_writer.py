@@ -8,9 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from estimator_core.builtin_hooks import PresentNames, SecondOrStepTimer, point_step
+from estimator_core.builtin_hooks import PresentNames, SecondOrStepTimer, point_step, whole_steps
 from estimator_core.hooks import Hook, Run, StepOutputs, Wake
-from estimator_hooks.cadence import whole_steps
 
 _log = logging.getLogger("estimator_hooks")
 
@@ -23,7 +22,7 @@ class ScalarWriterHook(Hook):
     """
 
     def __init__(self, every_n_steps: int = 100) -> None:
-        self._timer = SecondOrStepTimer(every_steps=whole_steps(self, every_n_steps))
+        self._timer = SecondOrStepTimer(every_steps=whole_steps(self, "every_n_steps", every_n_steps))
         self._names: list[str] = []
         self._present = PresentNames(type(self).__name__)
 

@@ -10,7 +10,7 @@ import threading
 import time
 from pathlib import Path
 
-from estimator_core.errors import ArgumentError
+from estimator_core.builtin_hooks import positive_secs
 from estimator_core.hooks import Hook, Run, StepOutputs, Wake
 from estimator_hooks.step_done import wait_for_step
 
@@ -26,7 +26,7 @@ class StallWatchdogHook(Hook):
         timeout_secs: the longest time for a step, including everything since the previous step.
 
     Raises:
-        ArgumentError: `timeout_secs` is not positive.
+        ArgumentError, ArgumentTypeError: `timeout_secs` is not a positive number.
 
     Example:
         >>> StallWatchdogHook(timeout_secs=600.0).next_step(0)
@@ -34,9 +34,7 @@ class StallWatchdogHook(Hook):
     """
 
     def __init__(self, timeout_secs: float = 600.0) -> None:
-        if timeout_secs <= 0:
-            raise ArgumentError(f"StallWatchdogHook: timeout_secs must be > 0, given: {timeout_secs}")
-        self._timeout_secs = timeout_secs
+        self._timeout_secs = positive_secs(self, "timeout_secs", timeout_secs)
         self._beat: tuple[int, float] = (0, 0.0)
         self._started = False
         self._stalled = False

@@ -7,10 +7,9 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
-from estimator_core.builtin_hooks import SecondOrStepTimer, point_step
+from estimator_core.builtin_hooks import SecondOrStepTimer, point_step, whole_steps
 from estimator_core.errors import ArgumentError
 from estimator_core.hooks import Hook, Run, StepOutputs
-from estimator_hooks.cadence import whole_steps
 from estimator_hooks.peak_flops import peak_flops_of_devices
 from estimator_hooks.step_done import wait_for_step
 
@@ -44,7 +43,7 @@ class ThroughputHook(Hook):
         for name, value in (("flops_per_step", flops_per_step), ("peak_flops", peak_flops)):
             if value is not None and value <= 0:
                 raise ArgumentError(f"ThroughputHook: {name} must be > 0, given: {value}")
-        self._timer = SecondOrStepTimer(every_steps=whole_steps(self, every_n_steps))
+        self._timer = SecondOrStepTimer(every_steps=whole_steps(self, "every_n_steps", every_n_steps))
         self._flops_per_step = flops_per_step
         self._flops: float | None = None
         self._given_peak = peak_flops

@@ -223,7 +223,8 @@ def test_make_stop_at_checkpoint_step_hook(estimator: Any):
             "Only one of `run_every_secs` and `run_every_steps` must be set.",
         ),
         ({"eval_dir": "x", "eval_name": "y"}, "Only one of `eval_dir` and `eval_name` must be set."),
-        ({"run_every_steps": 0}, "every_steps must be at least 1"),
+        ({"run_every_steps": 0}, "^MetricStoppingHook: run_every_steps must be at least 1"),
+        ({"run_every_secs": float("nan")}, "^MetricStoppingHook: run_every_secs must be > 0, given: nan"),
     ],
 )
 def test_refused(estimator: Any, arguments: dict[str, Any], message: str):

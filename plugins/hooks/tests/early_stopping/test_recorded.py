@@ -118,15 +118,15 @@ def test_the_refusals():
             SimpleNamespace(eval_dir=str), lambda: True, run_every_secs=60, run_every_steps=1
         ),
         "refused_should_stop_not_callable": lambda: eh.make_early_stopping_hook(SimpleNamespace(eval_dir=str), 3),
-        "refused_in_memory_every_0": lambda: eh.InMemoryEvaluatorHook(
-            SimpleNamespace(eval_dir=str), list, every_n_iter=0
-        ),
     }.items():
         recorded = CASES[name]["error"]
         with pytest.raises((ValueError, TypeError)) as raised:
             make()
         assert isinstance(raised.value, {"ValueError": ValueError, "TypeError": TypeError}[recorded["type"]])
         assert str(raised.value) == recorded["message"]
+    assert CASES["refused_in_memory_every_0"]["error"]["type"] == "ValueError"
+    with pytest.raises(ValueError, match=r"^InMemoryEvaluatorHook: every_n_iter must be at least 1"):  # with the hook
+        eh.InMemoryEvaluatorHook(SimpleNamespace(eval_dir=str), list, every_n_iter=0)
     # tf.estimator refused its own default with run_every_steps, and a hook that is added to a resumed run.
     assert CASES["refused_steps_with_default_secs"]["error"] is not None
     assert CASES["refused_added_to_a_resumed_run"]["error"] is not None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from estimator_core.builtin_hooks import SecondOrStepTimer
+from estimator_core.builtin_hooks import SecondOrStepTimer, checked_interval
 from estimator_core.errors import ArgumentError, ArgumentTypeError
 from estimator_core.hooks import Hook, Run, StepOutputs, Wake
 from estimator_hooks.early_stopping.agreement import is_alone, same_on_all_processes
@@ -23,8 +23,8 @@ class StopOnPredicateHook(Hook):
             step.
 
     Raises:
-        ArgumentTypeError: `should_stop_fn` is not a function.
-        ArgumentError: both intervals are set.
+        ArgumentTypeError: `should_stop_fn` is not a function, or the interval is not a number.
+        ArgumentError: both intervals are set, or the interval is not positive.
 
     Source: `tf.estimator.experimental.make_early_stopping_hook`.
     """
@@ -43,7 +43,8 @@ class StopOnPredicateHook(Hook):
             run_every_secs = DEFAULT_SECS
         self._should_stop_fn = should_stop_fn
         self._by_clock = run_every_steps is None
-        self._timer = SecondOrStepTimer(every_secs=run_every_secs, every_steps=run_every_steps)
+        interval = checked_interval(self, ("run_every_secs", run_every_secs), ("run_every_steps", run_every_steps))
+        self._timer = SecondOrStepTimer(*interval)
 
     def after_create(self, run: Run) -> None:
         """Starts the cadence, or continues the one of the interrupted call."""

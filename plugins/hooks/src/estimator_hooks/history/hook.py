@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from estimator_core.builtin_hooks import whole_steps
 from estimator_core.hooks import Hook, Run
-from estimator_hooks.cadence import whole_steps
 from estimator_hooks.history.files import CSV, JSON_LINES, append_rows, read_rows, write_csv, write_rows
 
 
@@ -33,7 +33,7 @@ class HistoryHook(Hook):
     """
 
     def __init__(self, every_n_steps: int = 1, output_dir: str | os.PathLike[str] | None = None) -> None:
-        self._every = whole_steps(self, every_n_steps)
+        self._every = whole_steps(self, "every_n_steps", every_n_steps)
         self._output_dir = output_dir
         self._directory = Path()
         self._writes = False

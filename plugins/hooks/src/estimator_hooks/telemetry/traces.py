@@ -7,10 +7,9 @@ from contextlib import AbstractContextManager
 from importlib import import_module
 from typing import Any
 
-from estimator_core.builtin_hooks import SecondOrStepTimer
+from estimator_core.builtin_hooks import SecondOrStepTimer, whole_steps
 from estimator_core.errors import ArgumentError
 from estimator_core.hooks import Hook, Run, StepOutputs
-from estimator_hooks.cadence import whole_steps
 from estimator_hooks.step_done import wait_for_step
 
 
@@ -37,7 +36,7 @@ class TraceHook(Hook):
     place = "early"
 
     def __init__(self, every_n_steps: int = 100, *, provider: Any = None) -> None:
-        self._timer = SecondOrStepTimer(every_steps=whole_steps(self, every_n_steps))
+        self._timer = SecondOrStepTimer(every_steps=whole_steps(self, "every_n_steps", every_n_steps))
         self._provider = provider
         self._current: AbstractContextManager[Any] | None = None
         self._span: Any = None

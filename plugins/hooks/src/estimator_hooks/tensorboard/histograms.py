@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import re
 
-from estimator_core.builtin_hooks import point_step
+from estimator_core.builtin_hooks import point_step, whole_steps
 from estimator_core.errors import ArgumentError
 from estimator_core.hooks import Hook, Run, StepOutputs
-from estimator_hooks.cadence import whole_steps
 
 PREFIX = "variables/"
 
@@ -37,7 +36,7 @@ class VariableHistogramsHook(Hook):
             raise ArgumentError(
                 f"VariableHistogramsHook: variables is not a regular expression ({error}), given: {variables!r}"
             ) from error
-        self._every = whole_steps(self, every_n_steps)
+        self._every = whole_steps(self, "every_n_steps", every_n_steps)
 
     def next_step(self, step: int) -> int:
         """Returns the next of the steps 1, 1 + n, 1 + 2n, ..., like the summaries of the core."""

@@ -14,12 +14,12 @@ from typing import Any
 
 import numpy as np
 
+from estimator_core.builtin_hooks import whole_steps
 from estimator_core.errors import ArgumentTypeError, HookError
 from estimator_core.hooks import Hook, Run
 from estimator_core.modes import ModeKeys
 from estimator_core.storage import draft_of
 from estimator_core.summaries import without_secrets
-from estimator_hooks.cadence import whole_steps
 from estimator_hooks.trackers.tracker import Ending, KeepsRecords, TrackedRun, Tracker
 
 _log = logging.getLogger("estimator_hooks")
@@ -46,8 +46,8 @@ class TrackerHook(Hook):
         every_n_steps: steps between points, counted from step 0.
 
     Raises:
-        ArgumentTypeError: `tracker` is not a Tracker.
-        ArgumentError: `every_n_steps` is not positive.
+        ArgumentTypeError: `tracker` is not a Tracker, or `every_n_steps` is not a number.
+        ArgumentError: `every_n_steps` is not a positive whole number.
         HookError: the hook is used in `evaluate` or `predict`.
     """
 
@@ -55,7 +55,7 @@ class TrackerHook(Hook):
         if not isinstance(tracker, Tracker):
             raise ArgumentTypeError(f"TrackerHook: the tracker must be a Tracker, given: {type(tracker).__name__}")
         self._tracker = tracker
-        self._every = whole_steps(self, every_n_steps)
+        self._every = whole_steps(self, "every_n_steps", every_n_steps)
         self._evaluations_sent = 0
         self._started = False
         self._records_sent = False

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from estimator_core.builtin_hooks import whole_steps
 from estimator_core.errors import ArgumentError
 from estimator_core.hooks import Hook, Run, StepOutputs
 
@@ -23,7 +24,8 @@ class PruningHook(Hook):
         pruned: whether Optuna has pruned the trial. Then the objective raises `optuna.TrialPruned`.
 
     Raises:
-        ArgumentError: `every_steps` is not positive. In the run: an evaluation lacks the metric.
+        ArgumentError, ArgumentTypeError: `every_steps` is not a positive whole number. In the run: an evaluation lacks
+            the metric.
 
     Example:
         >>> import optuna
@@ -33,9 +35,8 @@ class PruningHook(Hook):
     """
 
     def __init__(self, trial: Any, metric: str, *, every_steps: int, name: str | None = None) -> None:
-        if every_steps < 1:
-            raise ArgumentError(f"PruningHook: every_steps must be at least 1, given: {every_steps}.")
-        self._trial, self._metric, self._every, self._name = trial, metric, every_steps, name
+        self._every = whole_steps(self, "every_steps", every_steps)
+        self._trial, self._metric, self._name = trial, metric, name
         self._seen = 0
         self.pruned = False
 
