@@ -10,6 +10,9 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 _OF_THE_CONNECTION = ("connection", "transfer-encoding", "content-length", "date", "server")
 
+#: The answer to a request that the server executes, but whose answer does not arrive.
+LOST = (0, "InternalError", "The answer was lost.")
+
 
 class Middle:
     """The settings and the record of the server in the middle.
@@ -17,7 +20,7 @@ class Middle:
     Attributes:
         url: the URL of the server.
         script: the answers to the next requests, as (status, code, message). None or an empty script forwards the
-            request.
+            request. LOST forwards it, and answers 500 instead of the answer.
         seen: the method and path of each request.
         is_deaf: whether the condition of a request is removed.
     """
@@ -45,10 +48,17 @@ def man_in_the_middle(server: tuple[str, int]) -> Generator[Middle]:
                 self._pass_on(body)
             else:
                 status, code, message = scripted
+                if scripted is LOST:
+                    status, _ = 500, self._forward(body)
                 text = f"<Error><Code>{code}</Code><Message>{message}</Message></Error>".encode()
                 self._answer(status, [("Content-Type", "application/xml")], text, str(len(text)))
 
         def _pass_on(self, body):
+            answer, content = self._forward(body)
+            length = answer.getheader("Content-Length", "0") if self.command == "HEAD" else str(len(content))
+            self._answer(answer.status, answer.getheaders(), content, length)
+
+        def _forward(self, body):
             left_out = "if-none-match" if middle.is_deaf else ""
             headers = {name: value for name, value in self.headers.items() if name.lower() != left_out}
             connection = http.client.HTTPConnection(*server)
@@ -56,8 +66,7 @@ def man_in_the_middle(server: tuple[str, int]) -> Generator[Middle]:
             answer = connection.getresponse()
             content = answer.read()
             connection.close()
-            length = answer.getheader("Content-Length", "0") if self.command == "HEAD" else str(len(content))
-            self._answer(answer.status, answer.getheaders(), content, length)
+            return answer, content
 
         def _answer(self, status, headers, content, length):
             self.send_response(status)

@@ -16,7 +16,7 @@ from estimator_core.storage import (
 from estimator_storage import open_s3, over_obstore
 from estimator_storage.store_errors import Answer, refusal, refusal_of_new
 from plugins.storage.tests import emulators
-from plugins.storage.tests.man_in_the_middle import man_in_the_middle
+from plugins.storage.tests.man_in_the_middle import LOST, man_in_the_middle
 
 BUCKET = "answers"
 SLOW = (503, "SlowDown", "Please reduce your request rate.")
@@ -96,6 +96,26 @@ def test_a_conflict_with_another_writer_is_asked_again(storage, middle):
         storage.put_new("newer", b"y")
 
 
+def test_an_upload_whose_last_answer_is_lost_is_written(storage, middle):
+    """The store forgets an upload that is complete, so the second attempt to complete it is refused."""
+    large = [b"x" * (9 << 20)]
+    forgotten = (404, "NoSuchUpload", "The specified upload does not exist.")
+    storage.put("new", bytes(9 << 20))
+    for key in ("new", "newer"):
+        middle.script += [None] * 4 + [LOST, forgotten]  # a look at the key, the beginning, two parts, twice the end
+        storage.put_stream(key, iter(large), size=9 << 20)
+        assert storage.get(key) == large[0]
+        assert middle.script == []
+
+
+def test_an_upload_that_the_store_has_removed_is_not_a_missing_bucket(storage, middle):
+    storage.put("new", bytes(9 << 20))
+    middle.script += [None] * 4 + [(404, "NoSuchUpload", "The specified upload does not exist.")]
+    with pytest.raises(OutcomeUnknownError, match=r"new: it is unknown whether it was written \(404 NoSuchUpload"):
+        storage.put_stream("new", [b"x" * (9 << 20)], size=9 << 20)
+    assert storage.get("new") == bytes(9 << 20)
+
+
 DENIED = "User: arn:aws:iam::1:user/u is not authorized to perform: s3:PutObject because no policy allows it"
 
 
@@ -123,7 +143,7 @@ def test_a_refusal_says_what_is_missing(middle, monkeypatch, tmp_path, call, ans
     monkeypatch.setattr(over_obstore, "RETRIES", over_obstore.ONCE)  # 507 is retried, as any fault of a server
     storage = open_s3(f"s3://{BUCKET}/{tmp_path.name}", options={"s3_endpoint": middle.url})
     calls = {**CALLS, "put_new": lambda storage: storage.put_new("new", b"x")}
-    middle.script += [answer]
+    middle.script += [answer] * (2 if call == "put_stream" else 1)  # a large write looks at the key before
     with pytest.raises(error, match=text) as caught:
         calls[call](storage)
     assert type(caught.value) is error

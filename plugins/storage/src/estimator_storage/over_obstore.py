@@ -20,6 +20,7 @@ from estimator_core.storage import (
     Data,
     Entry,
     ObjectMissingError,
+    OutcomeUnknownError,
     StorageDeniedError,
     StorageError,
     StorageGoneError,
@@ -122,8 +123,16 @@ class ObstoreStorage:
             self.put(key, b"".join(outgoing))
             return
         part = max(PART, -(-size // _MOST_PARTS))
-        with self._explained(self._place(key), "written", self._permissions.write, outgoing):
-            obstore.put(self._store, key, iter(outgoing), use_multipart=True, chunk_size=part, max_concurrency=AT_ONCE)
+        before = self._version_of(key)
+        try:
+            with self._explained(self._place(key), "written", self._permissions.write, outgoing):
+                obstore.put(
+                    self._store, key, iter(outgoing), use_multipart=True, chunk_size=part, max_concurrency=AT_ONCE
+                )
+        except OutcomeUnknownError:  # the upload is over, but this process may have lost the answer that it is complete
+            after = self._version_of(key)
+            if before is None or not after or after == before or after[0] != size:
+                raise
 
     def get(self, key: str) -> bytes:
         """Returns the bytes of an object."""
@@ -185,6 +194,16 @@ class ObstoreStorage:
 
     def close(self) -> None:
         """Does nothing, because connections end with the client."""
+
+    def _version_of(self, key: str) -> tuple[object, ...] | None:
+        """Returns the size of an object and what changes when it is written; () without it, None if that is unknown."""
+        try:
+            meta = obstore.head(self._store, key)
+        except FileNotFoundError:
+            return ()
+        except (BaseError, OSError):  # the write itself reports the error
+            return None
+        return meta["size"], meta["e_tag"], meta["version"], meta["last_modified"]
 
     def _delete_one(self, key: str) -> None:
         with (

@@ -97,6 +97,8 @@ def refusal(place: str, doing: str, permission: str, answer: Answer) -> StorageE
             f"{place} could not be {doing}: no credentials were found. The metadata service of a cloud's machines was "
             f"asked last ({said}). Elsewhere, set them where the provider's own tools look, such as {named}."
         )
+    if answer.code == "NoSuchUpload":  # completed by an attempt whose answer was lost, or removed by a lifecycle rule
+        return OutcomeUnknownError(f"{place}: it is unknown whether it was written ({said}). Write it again.")
     if answer.code in _GONE or (answer.status == 404 and doing in ("written", "listed")):
         return StorageGoneError(f"{place}: the bucket or container does not exist ({said}). Create it first.")
     if answer.code in _FULL or answer.status == 507:
