@@ -6,7 +6,7 @@ import optax
 import pytest
 
 import estimator_core as ec
-from estimator_core.errors import ArgumentError, ExportError
+from estimator_core.errors import ArgumentError, ExportError, InputError
 from estimator_core.export import RawSignature
 from estimator_exporters.bundle.loaded import Signature
 from plugins.exporters.tests.small_model import model_fn, receiver_fn, rows, trained
@@ -176,6 +176,33 @@ def test_texts_and_missing_values_are_refused_where_numbers_are_received(estimat
     else:
         with pytest.raises(ArgumentError, match=told):
             raw(word=words)
+
+
+class Shown:
+    """Replaces class ids by names, and adds a text for each row. It refuses a batch whose logits are all `refused`."""
+
+    name, version = "test_shown", 1
+
+    def __init__(self, refused=None):
+        self.refused = refused
+
+    def apply(self, batch):
+        if self.refused is not None and (batch["logits"] == self.refused).all():
+            raise InputError("refused")
+        named = np.array(["cat", "dog"])[batch["class_ids"]]
+        pair = np.array([["first", "second"]] * len(named), object)
+        return {**batch, "class_ids": named, "pair": pair, "half": batch["logits"].astype(jax.numpy.bfloat16)}
+
+
+def test_outputs_have_the_form_of_what_transforms_return(estimator, tmp_path):
+    """The server describes its models with them. It declared numbers and answered with texts."""
+    own = ec.export.load(estimator.export_saved_model(str(tmp_path), receiver_fn)).signatures["serving_default"]
+    raw = RawSignature(signature=own, inputs=own.inputs, after=(Shown(),))
+    text, pair = ec.export.Feature((None,), "string"), ec.export.Feature((None, 2), "string")
+    half = ec.export.Feature((None, 2), "bfloat16")
+    assert raw.outputs == {**own.outputs, "class_ids": text, "pair": pair, "half": half}
+    refusing = RawSignature(signature=own, inputs=own.inputs, after=(Shown(refused=0.0),))
+    assert refusing.outputs == own.outputs
 
 
 def scaled(features, labels, mode):

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from numbers import Integral
 
+import ml_dtypes
 import numpy as np
 
 from estimator_core.errors import ArgumentError, InputError
@@ -35,12 +37,20 @@ class RawSignature:
 
     @property
     def outputs(self) -> Mapping[str, Feature]:
-        """The outputs of the array signature. Transforms may add outputs, and class names are strings."""
-        outputs = dict(self.signature.outputs)
-        for name in _CLASSES:
-            if self.class_names and name in outputs:
-                outputs[name] = Feature(outputs[name].shape, "string")
-        return outputs
+        """The outputs that a client receives, as a batch of zeros shows them. Transforms may add outputs, and names of
+        classes are strings. If a transform refuses zeros: the outputs of the array signature.
+        """
+        return self._shown_outputs
+
+    @cached_property
+    def _shown_outputs(self) -> Mapping[str, Feature]:
+        own = self.signature.outputs
+        try:
+            shown = self.show({name: _zeros(feature) for name, feature in own.items()})
+        except InputError:
+            return own
+        batched = any(feature.shape[:1] == (None,) for feature in own.values())
+        return {name: _form(array, own.get(name), batched) for name, array in shown.items()}
 
     def __call__(self, /, **arrays: object) -> dict[str, np.ndarray]:
         """Runs the transforms and the signature on one batch.
@@ -91,6 +101,21 @@ class RawSignature:
             if self.class_names and name in shown and np.issubdtype(shown[name].dtype, np.integer):
                 shown[name] = np.asarray(self.class_names, object)[shown[name]]
         return shown
+
+
+_ROWS = 2  # of the batch of zeros
+
+
+def _zeros(feature: Feature) -> np.ndarray:
+    sizes = [_ROWS if size is None else size for size in feature.shape]
+    return np.zeros(sizes, getattr(ml_dtypes, feature.dtype, feature.dtype))
+
+
+def _form(array: np.ndarray, own: Feature | None, batched: bool) -> Feature:
+    """Returns the form of an output. One that only a transform returns has a row for each example."""
+    rows = batched if own is None else own.shape[:1] == (None,)
+    shape = (None, *array.shape[1:]) if rows and array.shape[:1] == (_ROWS,) else array.shape
+    return Feature(shape, str(array.dtype))
 
 
 def _array(name: str, value: object, feature: Feature) -> np.ndarray:
