@@ -7,7 +7,10 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+import jax
+import jax.numpy as jnp
 import numpy as np
+import optax
 import pytest
 
 import estimator_core as ec
@@ -68,6 +71,46 @@ def test_the_count_in_the_note_of_false_positives_is_a_metric() -> None:
     assert "ec.metrics.on_host(lambda hit: hit.sum(), hit=positive & predicted)" in note
     hits = [ec.metrics.on_host(lambda hit: hit.sum(), hit=part) for part in (np.array([1, 1, 0]), np.array([1]))]
     assert metrics.merge_metrics({"fp": hits[0]}, {"fp": hits[1]})["fp"].compute() == 3
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("losses.log_loss", 2.9113748),
+        ("losses.mean_pairwise_squared_error", 0.8733333),
+        ("metrics.mean_cosine_distance", 0.050000012),
+        ("metrics.mean_relative_error", 0.23333335),
+    ],
+)
+def test_the_formula_of_a_note_has_the_value_of_tensorflow(name: str, value: float) -> None:
+    """The values are those of tensorflow-cpu 2.15.1. The relative error was once NaN where the normalizer is 0, the
+    distance was that of vectors of length 1, and the losses had no formula.
+    """
+    formula = re.match(r"(?:[^.]|\.(?! |$))*?\)(?=\. | with y| for|\.$)", table()[f"tf.{name}"].how)
+    assert formula is not None
+    labels, predictions = jnp.array([[1.0, 0, 1], [0, 0, 1]]), jnp.array([[0.9, 0.1, 0.0], [0.2, 0.6, 1.0]])
+    names = {"labels": labels, "predictions": predictions, "y": labels, "p": predictions, "dim": 1}
+    normalizer = jnp.array([[1.0, 0, 1], [2, 3, 0]])
+    found = eval(formula[0], {**names, "ec": ec, "jnp": jnp, "normalizer": normalizer})
+    assert float(found.compute() if hasattr(found, "compute") else found) == pytest.approx(value, rel=1e-6)
+
+
+def test_the_notes_about_variables_share_and_select_them() -> None:
+    """The note of a scope once named an argument reuse= of `ec.get_variable`, which does not exist."""
+    old = "import tensorflow.compat.v1 as tf\nwith tf.variable_scope(name_or_scope='a', reuse=True):\n    pass\n"
+    assert "ec.variable_scope(name='a')" in rewrite(old).source
+    assert "ec.get_variable(v.name, v.shape)" in table()["tf.trainable_variables"].how
+    values: list[Any] = []
+
+    def model_fn(features: Any, labels: Any, mode: str) -> ec.EstimatorSpec:
+        for _ in range(2):
+            with ec.variable_scope("a"):
+                y = features @ ec.get_variable("w", (1, 1), jax.nn.initializers.ones)
+        values.append([(v.name, ec.get_variable(v.name, v.shape).shape) for v in ec.trainable_variables()])
+        return ec.EstimatorSpec(mode, predictions=y, loss=jnp.sum(y), train_op=optax.sgd(0.1))
+
+    ec.Estimator(model_fn).train(lambda: [(np.ones((2, 1), np.float32), np.ones(2, np.float32))], steps=1)
+    assert values[0] == [("a/w", (1, 1))]
 
 
 @pytest.mark.parametrize(
