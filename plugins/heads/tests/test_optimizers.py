@@ -1,10 +1,12 @@
 """Ftrl and Adagrad take the steps that the optimizers of tf.estimator took."""
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import optax
 import pytest
 
+import estimator_core as ec
 from estimator_core.errors import ArgumentError
 from estimator_heads import adagrad, ftrl
 from plugins.heads.tests import head_recordings
@@ -63,3 +65,21 @@ def test_ftrl_needs_the_parameters():
     optimizer = ftrl(0.1)
     with pytest.raises(ArgumentError, match="parameters"):
         optimizer.update(np.ones(2), optimizer.init(np.ones(2)))
+
+
+def test_ftrl_moves_only_a_table():
+    """Without another variable, its `update` once raised "Too few leaves for PyTreeDef"."""
+
+    def model_fn(features, labels, mode):
+        wide = ec.sparse_lookup("wide/job", features, (4, 1), jax.nn.initializers.ones)
+        deep = ec.get_variable("deep/bias", (1,), jax.nn.initializers.zeros)
+        loss = jnp.mean((wide + deep - labels) ** 2)
+        members = ec.minimize(loss, ftrl(0.2), "wide/.*"), ec.minimize(loss, optax.sgd(0.1), "deep/.*")
+        return ec.EstimatorSpec(mode, loss=loss, train_op=ec.group(*members))
+
+    ids, labels = np.array([1, 1, 3]), np.zeros((3, 1), np.float32)
+    estimator = ec.Estimator(model_fn).train(lambda: [(ids, labels)], steps=1)
+    gradients = np.array([[0.0], [4 / 3], [0.0], [2 / 3]], np.float32)
+    *_, expected = steps(ftrl(0.2), np.ones((4, 1)), [gradients])
+    np.testing.assert_allclose(estimator.get_variable_value("wide/job")[[1, 3]], expected[[1, 3]], rtol=1e-6)
+    np.testing.assert_allclose(estimator.get_variable_value("wide/job")[[0, 2]], 1.0)

@@ -103,9 +103,11 @@ def test_the_notes_about_variables_share_and_select_them() -> None:
     values: list[Any] = []
 
     def model_fn(features: Any, labels: Any, mode: str) -> ec.EstimatorSpec:
-        for _ in range(2):
+        def dense(x: Any) -> jax.Array:
             with ec.variable_scope("a"):
-                y = features @ ec.get_variable("w", (1, 1), jax.nn.initializers.ones)
+                return x @ ec.get_variable("w", (1, 1), jax.nn.initializers.ones)
+
+        y = dense(dense(features))
         values.append([(v.name, ec.get_variable(v.name, v.shape).shape) for v in ec.trainable_variables()])
         return ec.EstimatorSpec(mode, predictions=y, loss=jnp.sum(y), train_op=optax.sgd(0.1))
 

@@ -90,8 +90,8 @@ def ftrl(
             return (clipped - new_linear) / quadratic - weight, new_accumulator, new_linear
 
         stepped = jax.tree.map(leaf, updates, params, state.accumulators, state.linear)
-        changes, accumulators, linears = jax.tree.transpose(
-            jax.tree.structure(updates), jax.tree.structure((0, 0, 0)), stepped
+        changes, accumulators, linears = (
+            jax.tree.map(lambda _, parts, place=place: parts[place], updates, stepped) for place in range(3)
         )
         return changes, FtrlState(state.step + 1, accumulators, linears)
 
