@@ -86,11 +86,10 @@ class Looks(ec.Hook):
 
 
 def training(steps: int, *, variables: int = 2, features: int = 1, hooks: int = 0) -> Work:
-    """Returns a call of `train`."""
+    """Returns a call of `train`. Each call starts the input again: a replay of earlier batches would count as steps."""
     trained = estimator(model_of(variables))
-    return lambda: trained.train(
-        lambda: batches(features), steps=steps, hooks=[*(Looks() for _ in range(hooks)), Finished()]
-    )
+    source = ec.inputs.from_iterable(lambda: batches(features), replay=False)
+    return lambda: trained.train(source, steps=steps, hooks=[*(Looks() for _ in range(hooks)), Finished()])
 
 
 def evaluation(steps: int, metrics: int) -> Work:
