@@ -126,11 +126,11 @@ class LocalStorage:
         found: list[Entry] = []
         with self._explained(prefix or "the root"):
             for directory, _, names in os.walk(self._path(prefix) if prefix else self._root, onerror=_raise):
-                for name in names:
-                    path = Path(directory, name)
-                    key = path.relative_to(self._root).as_posix()
+                below = Path(directory).relative_to(self._root).as_posix()
+                for name in names:  # without paths, which would take most of the time of a long list
+                    key = name if below == "." else f"{below}/{name}"
                     with contextlib.suppress(FileNotFoundError):  # removed after its name was read
-                        status = path.lstat()
+                        status = os.lstat(os.path.join(directory, name))
                         if stat.S_ISREG(status.st_mode) and is_key(key):
                             found.append(Entry(key=key, size=status.st_size, modified=status.st_mtime))
         return iter(sorted(found, key=lambda entry: entry.key))
