@@ -130,6 +130,31 @@ def test_a_column_without_a_value_in_the_first_file_has_the_type_of_a_later_one(
         assert [schema.feature(column).dtype for column in "xyz"] == ["int64", "float32", "int64"]
 
 
+@pytest.mark.parametrize("kind", ["csv", "jsonl"])
+@pytest.mark.parametrize("bad", [False, True])
+def test_a_column_without_a_value_in_the_first_rows_has_the_type_of_the_later_ones(
+    tmp_path: Path, kind: str, bad: bool
+) -> None:
+    """The column was read as strings, and a number was a word."""
+    path, n = tmp_path / f"rows.{kind}", 30_000
+    last = [("5", "1.5"), ("-7", "2")]
+    lines = [f"{row},," for row in range(n)] + [f"{row},{x},{y}" for row, (x, y) in enumerate(last, n)]
+    if kind == "jsonl":
+        filler = '"x": null, "y": null, "more": "a longer line"'
+        lines = [f'{{"id": {row}, {filler}}}' for row in range(n)]
+        lines += [f'{{"id": {row}, "x": {x}, "y": {y}}}' for row, (x, y) in enumerate(last, n)]
+    header = ["id,x,y"] if kind == "csv" else []
+    path.write_text("\n".join([*header, *lines[: n // 2], *(["bad"] if bad else []), *lines[n // 2 :]]))
+    make = csv_input_fn if kind == "csv" else jsonl_input_fn
+    options: dict[str, Any] = {"shuffle": False, "on_error": "skip" if bad else "raise"}
+    source = make(path, n + 3, select_columns=["id", "x", "y"], column_defaults={"x": 0, "y": 0}, **options)
+    (batch,) = source()
+    assert {name: values.dtype.name for name, values in batch.items()} == {"id": "int64", "x": "int64", "y": "float32"}
+    assert (batch["x"].tolist(), batch["y"].tolist()) == ([0] * n + [5, -7], [0] * n + [1.5, 2])
+    schema = learn_schema(path)
+    assert [schema.feature(name).dtype for name in "xy"] == ["int64", "float32"]
+
+
 def test_a_bad_row_of_a_later_file_is_skipped_though_a_column_has_no_type_yet(tmp_path: Path) -> None:
     (tmp_path / "a.jsonl").write_text('{"x": null, "y": 1}\n')
     (tmp_path / "b.jsonl").write_text('{"x": 5, "y": 2}\n{"x": 6, "y": "bad"}\n')

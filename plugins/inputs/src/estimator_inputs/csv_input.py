@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Unpack
 
@@ -66,7 +66,7 @@ def csv_input_fn(
             not in the dict, only the empty text counts.
         quoted_na: whether these texts also count as empty in quotes.
         num_rows_for_inference: the number of rows of the first file that determine the types. For columns without a
-            value there, these are the first rows of the next file that has one.
+            value there, these are the next rows that have one, in the first 16 MiB of each file.
         options: see `ReadOptions`.
 
     Raises:
@@ -96,9 +96,8 @@ def csv_input_fn(
         quoted_na=quoted_na,
     )
     kind = CsvKind(form, header=header, column_names=column_names, plan=plan)
-    found = types_of_files(
-        files, lambda path, _: kind.infer(path, num_rows_for_inference), select_columns, column_types or ()
-    )
+    look = functools.partial(kind.infer, rows=num_rows_for_inference, named=column_types or ())
+    found = types_of_files(files, look, select_columns, column_types or ())
     if isinstance(na_values, Mapping):
         check_names("na_values", na_values, found, str(files[0]))
     kind.schema = chosen_columns(
@@ -147,11 +146,21 @@ class CsvKind:
         """The names of the columns."""
         return tuple(self.schema.types)
 
-    def infer(self, path: Path, rows: int) -> dict[str, ColumnType]:
-        """Returns all columns of a file, with the types that its first rows determine."""
+    def infer(
+        self, path: Path, chosen: Collection[str] | None, *, rows: int, named: Collection[str]
+    ) -> dict[str, ColumnType]:
+        """Returns all columns of a file, with the types that its first rows determine.
+
+        Args:
+            path: the path of the file.
+            chosen: the columns to read. None: all.
+            rows: the number of rows to use.
+            named: the columns whose types a user names, so that they need no value.
+        """
         names, place = self._names(path)
+        needed = set(names if chosen is None else chosen).difference(named)
         with opened(path, self._plan.compression, place[0]) as stream:
-            return infer_types(stream, names, self._form, rows=rows)
+            return infer_types(stream, names, self._form, rows=rows, needed=needed)
 
     def pieces(self, path: Path, place: Place) -> Iterator[Piece]:
         """Yields blocks of whole records. A place is (byte offset, line, row)."""

@@ -25,7 +25,9 @@ from estimator_inputs.table.types import STRING, ColumnType, inferred
 from estimator_inputs.text.chunks import Chunk, read_chunks
 from estimator_inputs.text.json_table import as_numbers, is_object, json_table, json_what_can_be, other_form
 
-_HEAD = 1 << 18
+_HEAD, _LONGEST_HEAD = 1 << 18, 1 << 24
+#: The bytes that are read at once to find the first value of a key.
+_PIECE = 1 << 20
 
 
 def jsonl_input_fn(
@@ -51,7 +53,8 @@ def jsonl_input_fn(
         label_name: the key that is the label. None: no label.
         select_columns: the keys to read, including the label. None: all keys in the first lines of the first file.
         column_types: numpy dtypes, or "string", by key; other types are inferred from the first lines, with real
-            numbers as float32. For keys without a value there, these are the first lines of the next file that has one.
+            numbers as float32. For keys without a value there, these are the next lines that have one, in the first
+            16 MiB of each file.
             Strings become bytes objects. Among numbers, and for a float type, "NaN", "Infinity" and "-Infinity" are
             read as numbers.
         column_defaults: the value for a key that is missing or null: by key, or a list with one value per key. Without
@@ -180,16 +183,38 @@ class _Lines:
 def _infer(
     path: Path, chosen: Collection[str] | None, *, plan: ReadPlan, named: Collection[str]
 ) -> dict[str, ColumnType]:
-    """Returns the types that the first lines determine. A key may have several types if it is not read and has a named
-    type.
-    """
-    import pyarrow as pa
+    """Returns the types that the first lines determine.
 
+    If a key has no value there, the next piece of the file that has one determines its type, up to 16 MiB.
+    """
     with opened(path, plan.compression) as stream:
         head = stream.read(_HEAD)
-        head = head[: head.rfind(b"\n") + 1] or head + stream.read()
-    if not head.strip():
-        return {}
+        end = head.rfind(b"\n") + 1
+        head, rest = (head[:end], head[end:]) if end else (head + stream.read(), b"")
+        if not head.strip():
+            return {}
+        found = _types_of_lines(path, head, chosen, named)
+        needed = set(found if chosen is None else chosen).difference(named)
+        left = _LONGEST_HEAD
+        while left > 0 and (open_ones := [name for name in found if name in needed and not found[name].known]):
+            piece = stream.read(_PIECE)
+            rest, left = rest + piece, left - len(piece)
+            end = rest.rfind(b"\n") + 1 if piece else len(rest)
+            if rest[:end].strip():
+                types = _types_of_lines(path, rest[:end], open_ones, named)
+                found |= {name: types[name] for name in open_ones if name in types}
+            if not piece:
+                break
+            rest = rest[end:]
+    return found
+
+
+def _types_of_lines(
+    path: Path, head: bytes, chosen: Collection[str] | None, named: Collection[str]
+) -> dict[str, ColumnType]:
+    """Returns the types of keys. A key may have several types if it is not read and has a named type."""
+    import pyarrow as pa
+
     whole = head.lstrip().partition(b"\n")[0].rstrip().endswith(b"}")  # Arrow may read an object over several lines
     try:
         if whole:

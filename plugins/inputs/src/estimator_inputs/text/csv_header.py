@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import re
 from codecs import BOM_UTF8
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -15,10 +15,12 @@ from estimator_core.errors import InputError
 from estimator_inputs.reading.files import check_is_text
 from estimator_inputs.table.types import ColumnType, inferred
 from estimator_inputs.text.csv_table import CsvFormat, fields_of, read_columns
-from estimator_inputs.text.quotes import record_ends
+from estimator_inputs.text.quotes import last_record_end, record_ends
 
 _HEAD = 1 << 16
 _LONGEST_HEAD = 1 << 24
+#: The bytes that are read at once to find the first value of a column.
+_PIECE = 1 << 20
 _SHOWN = 60
 #: The length of the longest mark at the begin of a file.
 _MARK = 16
@@ -86,8 +88,12 @@ def read_header(
     return names, (end, 1 + head.count(b"\n", 0, end))
 
 
-def infer_types(stream: BinaryIO, names: Sequence[str], form: CsvFormat, *, rows: int) -> dict[str, ColumnType]:
+def infer_types(
+    stream: BinaryIO, names: Sequence[str], form: CsvFormat, *, rows: int, needed: Collection[str]
+) -> dict[str, ColumnType]:
     """Returns the types of all columns. The first rows determine them.
+
+    If a column has no value there, the next piece of the file that has one determines its type, up to 16 MiB.
 
     If one integer has a leading zero, such as 00123, the integers of the column are codes and are read as texts.
     Integers out of the range of int64 are uint64. Without a row, there is no type.
@@ -97,29 +103,48 @@ def infer_types(stream: BinaryIO, names: Sequence[str], form: CsvFormat, *, rows
         names: the names of the columns.
         form: the format of fields.
         rows: the number of rows to use. Records with a wrong number of fields are skipped.
+        needed: the columns whose types must be known.
     """
-    import pyarrow as pa
-
-    unknown: dict[str, Any] = dict.fromkeys(names)
     head, ends = _read(stream, form, records=rows)
-    head = head[: int(ends[min(rows, len(ends)) - 1])] if ends.size else head
+    end = int(ends[min(rows, len(ends)) - 1]) if ends.size else len(head)
+    head, rest = head[:end], head[end:]
     if not head.strip():
         return {}
+    found = _types_of(head, names, names, form)
+    left = _LONGEST_HEAD
+    while left > 0 and (open_ones := [name for name in names if name in needed and not found[name].known]):
+        piece = stream.read(_PIECE)
+        rest, left = rest + piece, left - len(piece)
+        end = last_record_end(rest, form.quote) if piece else len(rest)
+        if end:
+            found |= _types_of(rest[:end], names, open_ones, form)
+        if not piece:
+            break
+        rest = rest[end:]
+    return found
+
+
+def _types_of(data: bytes, names: Sequence[str], wanted: Sequence[str], form: CsvFormat) -> dict[str, ColumnType]:
+    """Returns the types of some columns of whole records."""
+    import pyarrow as pa
+
+    unknown: dict[str, Any] = dict.fromkeys(wanted)
     try:
-        table = read_columns(head, names, unknown, form, quoted_na=True)
+        table = read_columns(data, names, unknown, form, quoted_na=True)
     except pa.ArrowInvalid:
         table = None
     if table is None or any(pa.types.is_binary(field.type) for field in table.schema):  # bad rows have no types
-        records = [head[b:e] for b, e in itertools.pairwise([0, *ends[:rows].tolist()])]
+        ends = record_ends(data, form.quote).tolist()
+        records = [data[b:e] for b, e in itertools.pairwise(dict.fromkeys([0, *ends, len(data)]))]
         good = [record for record in records if len(fields_of(record, form)) == len(names) and _is_text(record)]
         if not good:
-            return dict.fromkeys(names, inferred(pa.null()))
-        head = b"".join(good)
-        table = read_columns(head, names, unknown, form, quoted_na=True)
-    found = {name: table.column(name).type for name in names}
-    whole = {name: pa.string() for name in names if pa.types.is_integer(found[name]) or _is_wide(table.column(name))}
+            return dict.fromkeys(wanted, inferred(pa.null()))
+        data = b"".join(good)
+        table = read_columns(data, names, unknown, form, quoted_na=True)
+    found = {name: table.column(name).type for name in wanted}
+    whole = {name: pa.string() for name in wanted if pa.types.is_integer(found[name]) or _is_wide(table.column(name))}
     if whole:
-        texts = read_columns(head, names, whole, form, quoted_na=True)
+        texts = read_columns(data, names, whole, form, quoted_na=True)
         found |= {name: _whole_type([*filter(None, texts.column(name).to_pylist())], found[name]) for name in whole}
     return {name: inferred(one) for name, one in found.items()}
 
