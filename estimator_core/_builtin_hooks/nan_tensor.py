@@ -15,7 +15,7 @@ from estimator_core.modes import ModeKeys
 _log = logging.getLogger("estimator_core")
 _LOSS, _EVERY = "loss", 100
 _TRAINING_HINT = (
-    "The newest checkpoint is from an earlier step. Lower the learning rate, clip gradients, or examine this step with "
+    "No checkpoint contains this state. Lower the learning rate, clip gradients, or examine this step with "
     "RunConfig(debug=True)."
 )
 

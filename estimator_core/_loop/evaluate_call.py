@@ -124,7 +124,7 @@ class EvaluateCall:
 
         def ended(kind: object, raised: BaseException | None, trace: object) -> None:
             run.failed = raised is not None
-            context.plugins.run_end(run, raised)
+            context.plugins.run_end(run, raised if error is None else error)
 
         context.plugins.run_start(run)
         cleanup.push(ended)

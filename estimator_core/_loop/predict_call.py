@@ -99,7 +99,7 @@ class PredictCall:
                 with contextlib.closing(fed), contextlib.closing(batches):
                     schedule.end(error)
             except BaseException as raised:
-                error, run.failed = raised, True
+                error, run.failed = raised if error is None else error, True
                 raise
             finally:
                 context.plugins.run_end(run, error)

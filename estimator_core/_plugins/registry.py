@@ -13,6 +13,7 @@ from types import MappingProxyType
 
 from estimator_core._plugins.capabilities import CAPABILITIES
 from estimator_core._plugins.records import KINDS, Component, Kind, PluginRecord
+from estimator_core._plugins.run_level import logger
 from estimator_core._plugins.settings import normalise
 from estimator_core.errors import ArgumentError, PluginLookupError
 
@@ -114,6 +115,7 @@ class Registry:
         """Refuses an override of a misspelt component, because it would silently replace nothing.
 
         A name that resembles no component may belong to a plugin that only other machines with the same policy have.
+        The component that another name replaces may be that of a plugin that is not loaded. This is logged.
 
         Args:
             override: `kind.name`.
@@ -129,10 +131,15 @@ class Registry:
         if kind == "command":  # most are not components; a policy writes them with underscores
             typed = {one.name for record in self._records for one in record.commands}
             known |= {one.replace("-", "_") for one in (*typed, *known_names(COMMANDS))}
-        in_use = {normalise(record.owner) for record in self._records}
-        misspelt = name not in known and get_close_matches(name, known, n=1)
-        if misspelt and normalise(chosen.partition(":")[0]) in in_use and all(r.usable for r in self._records):
+        provider, other, _ = chosen.partition(":")
+        own = [record for record in self._records if normalise(record.owner) == normalise(provider)]
+        if name in known or not own or not (close := get_close_matches(name, known, n=1)):
+            return
+        # Without another name, the provider itself must have the component. Else it may be of a plugin not loaded.
+        if all(record.usable for record in (self._records if other else own)):
             raise ArgumentError(explain_absence(self.kinds[kind], name, sorted(known), self._records))
+        told = "the policy overrides %s, which no plugin in use provides; did you mean '%s.%s'?"
+        logger.warning(told, override, kind, close[0])
 
     def has_own(self, kind: str, name: str) -> bool:
         """Returns whether the core itself provides a component."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import sys
 from collections.abc import Callable
@@ -178,6 +179,27 @@ def test_plugins_see_a_failure_at_the_end_of_other_calls(
     with pytest.raises(RuntimeError) as raised:
         list(getattr(estimator, call)(eval_input, hooks=[FailsAtTheEnd()]))
     assert ends[1:] == [(True, raised.value)]
+
+
+@pytest.mark.parametrize("call", ["train", "evaluate", "predict"])
+def test_plugins_see_the_first_error_of_a_call_whose_input_cannot_be_closed_either(
+    train_input: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: str
+) -> None:
+    def fails(feed: Feed) -> None:
+        raise OSError("the input is lost")
+
+    estimator, ends = watched(tmp_path / "m")
+    estimator.train(train_input, max_steps=3)
+    monkeypatch.setattr(Feed, "close", fails)
+    first = ec.errors.InputError("row 7 is damaged")
+
+    def damaged() -> Any:
+        yield from itertools.islice(train_input(), 1)
+        raise first
+
+    with pytest.raises(OSError, match="the input is lost"):
+        list(getattr(estimator, call)(damaged))
+    assert ends[1:] == [(True, first)]
 
 
 @pytest.mark.parametrize("call", ["train", "evaluate", "predict", "predict and close"])

@@ -34,7 +34,7 @@ BUDGETS = {
     "_metrics": 458,  # totals that are summed and merged side by side, and traced once; which way a metric is good
     "_model": 1249,  # programs that Estimators, variables and tables share, slots without one, two adapters of a module
     "_packs": 608,
-    "_plugins": 1752,  # identity by distribution, code named and locked, policies, faults and lines told once, locks
+    "_plugins": 1757,  # identity by distribution, code named and locked, policies, doubtful overrides told, locks
     "_step": 1578,  # ids of any dtype, names of programs, joined columns, tables in forms, notes, optimizers by row
     "_storage": 356,  # file:// in all its forms, files at URLs, for plugins, included
     "_summaries": 330,  # the lock of an event file, and a directory that is removed between two uses

@@ -158,6 +158,16 @@ def test_dry_run_tells_whether_one_batch_can_be_learnt(
     assert int(steps) < 300 if code == 0 else int(steps) == 300
 
 
+def test_a_dry_run_whose_loss_is_not_finite_names_no_checkpoint(
+    program: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    program.write_text(PROGRAM.replace("* SCALE", "* float('nan')"))
+    assert main(["run", str(program), "--dry-run"]) == 1
+    told = capsys.readouterr().err
+    assert "loss is not finite at step 1. No checkpoint contains this state." in told
+    assert "newest checkpoint" not in told
+
+
 def test_an_interrupted_dry_run_promises_no_continuation(program: Path, capsys: pytest.CaptureFixture[str]) -> None:
     stopping = "    def begin(self, run):\n        import os, signal\n        os.kill(os.getpid(), signal.SIGTERM)\n"
     hooks = f"class Stopping(ec.Hook):\n{stopping}\n\ndef model_fn("

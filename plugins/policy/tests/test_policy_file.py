@@ -216,6 +216,19 @@ def test_an_override_of_what_is_not_in_use_here_is_accepted(site, policy, blocke
     assert any(one.usable for one in Plugins(environ={}).records())
 
 
+@pytest.mark.parametrize("said", ["[plugins]\nallow = ['acme-heads']\n", ""])
+def test_a_misspelt_override_under_an_allow_list_is_not_silent(site, policy, caplog, said):
+    install(site, "acme-heads")
+    install(site, "free-widgets", kind="checkpoint_policy", name="nightly", more=EXPLOSIVE)
+    policy(said + '[plugins.overrides]\nhook.nan_tensr = "acme-heads"\n')
+    with pytest.raises(ArgumentError, match=r"overrides hook.nan_tensr: there is no hook 'nan_tensr'.\s+Did you mean"):
+        Plugins(only=None if said else ["acme-heads"], environ={}).records()
+    policy(said + '[plugins.overrides]\nhook.nan_tensr = "acme-heads:binary_class"\n')
+    assert Plugins(only=None if said else ["acme-heads"], environ={}).records()
+    told = "the policy overrides hook.nan_tensr, which no plugin in use provides; did you mean 'hook.nan_tensor'?"
+    assert told in caplog.text
+
+
 def test_options_come_from_the_policy_then_the_code_then_the_environment(site, policy):
     install(site, "acme-heads")
     policy('[plugins.options.Acme_Heads]\nurl = "policy"\n')
