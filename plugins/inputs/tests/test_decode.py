@@ -178,7 +178,7 @@ def test_sequences_must_be_whole_and_may_have_to_be_there() -> None:
     assert columns["q"].values.tolist() == [[1, 2]]
     assert faults == {
         1: ("q", "has 3 values, which is not a multiple of 2"),
-        2: ("q", "is missing and has no default value"),
+        2: ("q", "is missing and allow_missing is not set"),
     }
 
 

@@ -286,6 +286,25 @@ def test_bad_sequence_examples(tmp_path: Path) -> None:
             tfrecord_input_fn(path, 3, features, shuffle=False, sequence_features=sequences)
 
 
+def test_a_feature_list_may_be_missing_only_if_the_user_says_so(tmp_path: Path) -> None:
+    """tf.io.parse_sequence_example also refuses a record without a list of fixed steps, which was read as empty."""
+    path = tmp_path / "rows.tfrecord"
+    record = sequence_example_class().FromString(sequence(1))
+    del record.feature_lists.feature_list["points"]
+    write_tfrecord(path, [sequence(1), record.SerializeToString()])
+
+    def read(**options: Any) -> Any:
+        points = export.FixedLenSequenceFeature((2,), "float32", **options)
+        lists = {"points": points, "words": export.VarLenFeature("string")}
+        ((batch,)) = tfrecord_input_fn(path, 2, CONTEXT, shuffle=False, sequence_features=lists)()
+        return batch["points"].tolist()
+
+    for options in ({}, {"allow_missing": False}):
+        with pytest.raises(InputError, match="record 1: feature 'points' is missing and allow_missing is not set"):
+            read(**options)
+    assert read(allow_missing=True) == [[[0, 1]], [[0, 0]]]
+
+
 def test_lists_and_context_of_a_sequence_example_are_apart(tmp_path: Path) -> None:
     """A list that nobody reads may hold anything, and a feature of the context is no list."""
     path = tmp_path / "rows.tfrecord"

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -285,3 +287,15 @@ def test_compressed_files(tmp_path: Path, kind: str, suffix: str) -> None:
     resumed.set_state(iterator.get_state())
     assert read + ids(list(resumed)) == list(range(200))
     assert np.array_equal(next(source())[0]["weight"], rows["weight"][:30])
+
+
+@pytest.mark.parametrize("threads", [0, 2])
+def test_a_program_that_ends_while_an_input_is_open_prints_nothing(patterns: dict[str, str], threads: int) -> None:
+    """It printed a traceback: the names of modules are gone when the interpreter ends."""
+    program = (
+        "from estimator_inputs import csv_input_fn\n"
+        f"batches = csv_input_fn({patterns['csv']!r}, 2, shuffle=False, parser_num_threads={threads})()\n"
+        "print(len(next(batches)['id']))\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "2\n", "")

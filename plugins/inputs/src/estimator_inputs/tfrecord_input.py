@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Unpack
 
@@ -43,6 +44,7 @@ def tfrecord_input_fn(
             allowed.
         sequence_features: the feature lists of records that are tf.SequenceExamples: `FixedLenSequenceFeature` with the
             shape of a step, or `VarLenFeature` if steps have one value each. `features` are then those of the context.
+            A record without the list of a `FixedLenSequenceFeature` is bad, unless `allow_missing=True` is set.
         options: see `ReadOptions`.
 
     Raises:
@@ -66,7 +68,7 @@ def tfrecord_input_fn(
 
     Source: `tf.data.experimental.make_batched_features_dataset`.
     """
-    sequences = {} if sequence_features is None else sequence_features
+    sequences = {name: _required(spec) for name, spec in (sequence_features or {}).items()}
     both = [name for name in sequences if name in features]
     if both:
         raise ArgumentError(f"{both[0]!r} is in both features and sequence_features: name it once.")
@@ -193,6 +195,11 @@ class TFRecordKind:
     def _bad_row(self, path: Path, record: int, fault: tuple[str | None, object]) -> BadRow:
         feature, text = fault
         return BadRow(f"{path}, record {record}", text if feature is None else f"feature {feature!r} {text}")
+
+
+def _required(spec: Any) -> Any:
+    """Returns the specification of a feature list, which is required if the user does not say."""
+    return replace(spec, allow_missing=False) if getattr(spec, "allow_missing", False) is None else spec
 
 
 def _buffer(shuffle: bool, rows: int | None) -> int:

@@ -57,10 +57,11 @@ class FixedLenSequenceFeature:
         shape: the shape of one item.
         dtype: "int64", "float32", "string", or a narrower number type that holds the values.
         allow_missing: whether a record without the feature has an empty sequence. False: such a record is refused.
+            None: True for a feature, False for a feature list of tf.SequenceExamples, as in TensorFlow.
         default_value: pads shorter sequences. None: 0, or b"" for strings.
 
     Example:
-        >>> FixedLenSequenceFeature((2,), "float32").allow_missing
+        >>> FixedLenSequenceFeature((2,), "float32", allow_missing=True).allow_missing
         True
 
     Source: `tf.io.FixedLenSequenceFeature`.
@@ -68,5 +69,5 @@ class FixedLenSequenceFeature:
 
     shape: tuple[int, ...]
     dtype: str
-    allow_missing: bool = True
+    allow_missing: bool | None = None
     default_value: Any = None

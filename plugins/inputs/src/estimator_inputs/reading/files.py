@@ -128,6 +128,8 @@ def opened(path: Path, compression: str, offset: int = 0) -> Generator[BinaryIO]
     """
     kind = compression_of(path, compression)
     counted: Counted | None = None
+    # a local name, because the names of modules are gone when the interpreter ends
+    unreadable = (OSError, EOFError, lzma.LZMAError, zlib.error, ValueError)
     try:
         with _open(path, kind) as stream:
             if kind == "none":
@@ -138,7 +140,7 @@ def opened(path: Path, compression: str, offset: int = 0) -> Generator[BinaryIO]
             while offset > 0:
                 offset -= len(counted.read(min(_PIECE, offset))) or offset
             yield cast(BinaryIO, counted)
-    except (OSError, EOFError, lzma.LZMAError, zlib.error, ValueError) as error:
+    except unreadable as error:
         if isinstance(error, InputError):
             raise
         read = 0 if counted is None else counted.position

@@ -63,7 +63,8 @@ def decode_column(wire: Wire, spec: FeatureSpec, begins: np.ndarray, ends: np.nd
     lacking[lists.odd] = False
     if spec.default is None and spec.form != "varlen" and lacking.any():
         for row in np.flatnonzero(lacking).tolist():
-            faults.setdefault(row, "is missing and has no default value")
+            told = "has no default value" if spec.form == "fixed" else "allow_missing is not set"
+            faults.setdefault(row, f"is missing and {told}")
     if spec.form == "fixed":
         column = _fixed(spec, values, total, lists.rows, lacking, faults)
     else:

@@ -94,7 +94,7 @@ def _spec(name: str, spec: Any) -> FeatureSpec:
     given = spec.default_value
     if form == "sequence":
         fill = _value(name, given, dtype) if given is not None else (b"" if dtype == STRING else 0)
-        missing = np.empty(0, dtype) if spec.allow_missing else None
+        missing = None if spec.allow_missing is False else np.empty(0, dtype)
         return FeatureSpec(form=form, shape=shape, dtype=dtype, kind=kind, default=missing, fill=fill)
     default = None if given is None else _default(name, given, shape, dtype)
     return FeatureSpec(form=form, shape=shape, dtype=dtype, kind=kind, default=default, fill=fill)
