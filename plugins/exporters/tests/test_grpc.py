@@ -139,6 +139,11 @@ def test_raw_tensors_and_contents(ask):
         ({"inputs": [tensor(np.zeros((2, 2)))]}, "INVALID_ARGUMENT", "needs 16 bytes"),
         ({"inputs": [{**tensor(), "shape": [-1, 2]}]}, "INVALID_ARGUMENT", "sizes of at least 0"),
         ({"raw_input_contents": []}, "INVALID_ARGUMENT", "needs 2 values"),
+        (
+            {"inputs": [tensor(contents={"fp32_contents": [5, 6]})]},
+            "INVALID_ARGUMENT",
+            "input 'x': it has both contents and raw_input_contents",
+        ),
         ({"inputs": [tensor(datatype="FP16")], "raw_input_contents": []}, "INVALID_ARGUMENT", "FP16 has no contents"),
         (
             {

@@ -17,10 +17,12 @@ import jax
 import numpy as np
 import pytest
 
+import estimator_core as ec
 from estimator_exporters.serving.limits import Limits
 from estimator_exporters.serving.repository import sources_of
 from estimator_exporters.serving.server import new_engine
 from plugins.exporters.tests.live_server import SIZES
+from plugins.exporters.tests.small_model import model_fn, receiver_fn, trained
 
 FIRST = 1_700_000_000
 
@@ -93,6 +95,50 @@ def test_a_model_that_stays_is_not_compiled_again_when_another_is_exchanged(expo
     outputs, lines = asyncio.run(main())
     assert outputs["logits"].shape == (1, 2)
     assert [line for line in lines if "ompil" in line] == []
+
+
+def with_more(features, labels, mode):
+    spec = model_fn(features, labels, mode)
+    if mode != ec.ModeKeys.PREDICT:
+        return spec
+    output = ec.export.PredictOutput({"logits": spec.predictions["logits"] + 1.0})
+    return spec._replace(export_outputs={"serving_default": output, "more": output})
+
+
+def test_an_export_that_is_replaced_under_its_name_is_served(export, tmp_path):
+    """The server continued to serve the former one, without a word."""
+    second_export = trained(tmp_path / "model", with_more).export_saved_model(str(tmp_path / "e"), receiver_fn)
+
+    async def main():
+        here = tmp_path / "served" / f"{FIRST}"
+        shutil.copytree(export, here)
+        engine = new_engine(sources_of([f"m={here}"]), SIZES, 1, Limits())
+        x = np.ones((1, 3), np.float32)
+        answers, names = [], []
+        for other in (None, second_export, export, None):
+            if other is not None:
+                shutil.rmtree(here)
+                await engine.repository.refresh()  # a model whose directory has vanished is still served
+                shutil.copytree(other, here)
+            await engine.repository.refresh()
+            before = engine.repository.get("m", None)[1]
+            answers.append((await before.infer({"x": x}))["logits"].tolist())
+            names.append(sorted(engine.repository.models))
+            (here / "manifest.json").touch()
+            await engine.repository.refresh()
+            assert engine.repository.get("m", None)[1] is before, "the same export is not loaded again"
+        await engine.repository.close()
+        engine.decoding.close()
+        return names, answers
+
+    names, answers = asyncio.run(main())
+    x = {"x": np.ones((1, 3), np.float32)}
+    first, second = (
+        ec.export.load(path).signatures["serving_default"](**x)["logits"].tolist() for path in (export, second_export)
+    )
+    assert first != second
+    assert answers == [first, second, first, first]
+    assert names == [["m"], ["m", "m:more"], ["m"], ["m"]]
 
 
 @contextlib.contextmanager

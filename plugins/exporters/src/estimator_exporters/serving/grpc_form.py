@@ -48,6 +48,8 @@ def inputs_of(request: Any, values: int) -> Arrays:
             raise BadRequestError(f"{what}: shared memory is not supported")
         if tensor.datatype == "BYTES" and math.prod(shape) > values:
             raise TooLargeError(f"{what}: it has more than {values} strings")
+        if raw and tensor.contents.ByteSize():
+            raise BadRequestError(f"{what}: it has both contents and raw_input_contents")
         if raw:
             found[tensor.name] = from_bytes(tensor.datatype, memoryview(raw[number]), shape, what)
         else:

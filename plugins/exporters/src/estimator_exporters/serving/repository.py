@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import functools
+import hashlib
 import logging
 import os
 import re
@@ -144,6 +145,7 @@ class Repository:
     recorder: Recorder = unrecorded
     models: dict[str, dict[str, ServedModel]] = field(default_factory=dict[str, dict[str, ServedModel]])
     _failed: dict[Path, _Stamp] = field(default_factory=dict[Path, _Stamp])
+    _loads: dict[Path, bytes | None] = field(default_factory=dict[Path, bytes | None])  # digests of their manifests
     _depths: dict[str, int] = field(default_factory=dict[str, int])  # number of exports in the last check
     # One thread, because each thread has its own cache of compilations.
     _loading: Decoding = field(default_factory=lambda: Decoding(1))
@@ -220,9 +222,7 @@ class Repository:
         self._depths[source.name] = max(self.versions, len(wanted) - places[-1]) if places else depth
         keep = {wanted[place].name for place in places[-self.versions :]}
         if keep and await self._drop(source, loaded - keep):
-            # The caches of jax would keep the programs of removed models. Served models hold their own compiled
-            # programs.
-            await self._loading(jax.clear_caches)
+            await self._forget_programs()
         self.metrics.versions.labels(source.name).set(len(self._loaded(source)))
 
     def _loaded(self, source: Source) -> set[str]:
@@ -230,7 +230,7 @@ class Repository:
         return {version for name, versions in self.models.items() if _belongs(name, source) for version in versions}
 
     async def _look(self, source: Source, depth: int) -> tuple[list[Path], set[str]]:
-        """Loads new exports. Returns the newest exports, and the versions that are served now."""
+        """Loads exports that are new or were replaced. Returns the newest exports, and the versions served now."""
         loaded = self._loaded(source)
         brought = max(self._depths.get(other.name, 0) for other in self.sources if other.update == source.update)
         try:
@@ -240,7 +240,9 @@ class Repository:
             return [], loaded
         for path in wanted:
             stamp = _stamp(path)  # before it is read, because more files may arrive during the read
-            if path.name not in loaded and self._failed.get(path) != stamp:
+            digest = _digest(path)
+            known = path.name in loaded and digest in (None, self._loads.get(path))
+            if not known and self._failed.get(path) != stamp:
                 try:
                     found = await self._loading(functools.partial(self._load, source, path))
                 except Exception as error:  # after any error, the other models are still served
@@ -248,8 +250,8 @@ class Repository:
                     self.metrics.loads.labels(source.name, "failed").inc()
                     _log.error("%s is not served: %s", path, error, exc_info=not isinstance(error, _EXPECTED))
                     continue
-                for name, model in found.items():
-                    self.models.setdefault(name, {})[path.name] = model
+                await self._serve(source, path.name, found)
+                self._loads[path] = digest
                 loaded.add(path.name)
                 self.metrics.loads.labels(source.name, "loaded").inc()
                 _log.info("Serving %s, version %s", ", ".join(found), path.name)
@@ -262,6 +264,26 @@ class Repository:
         for model in found.values():
             model.warm_up()
         return found
+
+    async def _serve(self, source: Source, version: str, found: Mapping[str, ServedModel]) -> None:
+        """Serves the models of an export. They replace those of an earlier export with the same name."""
+        former = {
+            name: versions.pop(version)
+            for name, versions in self.models.items()
+            if _belongs(name, source) and version in versions
+        }
+        for name, model in found.items():
+            self.models.setdefault(name, {})[version] = model
+        for name, model in former.items():
+            if not self.models[name]:
+                del self.models[name]
+            await model.close()
+        if former:
+            await self._forget_programs()
+
+    async def _forget_programs(self) -> None:
+        """Clears the caches of jax, which would keep the programs of removed models. Served models hold their own."""
+        await self._loading(jax.clear_caches)
 
     async def _drop(self, source: Source, versions: set[str]) -> bool:
         """Removes versions. Returns whether there were any."""
@@ -278,6 +300,14 @@ class Repository:
 
 def _belongs(name: str, source: Source) -> bool:
     return name == source.name or name.startswith(f"{source.name}:")
+
+
+def _digest(path: Path) -> bytes | None:
+    """Returns a digest of the manifest of an export, or None if there is none to read."""
+    try:
+        return hashlib.sha256((path / MANIFEST).read_bytes()).digest()
+    except OSError:
+        return None
 
 
 def _stamp(path: Path) -> _Stamp:
