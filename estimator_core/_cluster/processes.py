@@ -199,6 +199,11 @@ def _news_of(error: BaseException, processes: Coordinator) -> Lost | None:
     """
     # jax raises its JaxRuntimeError, or a ValueError when a program starts. Both begin with the code of a status.
     if re.match(r"[A-Z_]+: ", str(error)) and not isinstance(error, EstimatorError):
+        if re.search("onnection (closed|reset)", str(error)):
+            # Whoever closed it is lost, has ended, or has the same error and arrives here too.
+            with contextlib.suppress(ProcessLostError):
+                processes.barrier("closed connection", _NEWS_SECS)
+            return processes.lost()
         deadline = time.monotonic() + _NEWS_SECS
         while processes.lost() is None and time.monotonic() < deadline:
             time.sleep(0.05)

@@ -26,7 +26,7 @@ BUDGETS = {
     "_builtin_hooks": 541,  # a file for each hook, summaries of evaluations, intervals checked and told by name
     "_checkpoint": 2634,  # the catalog, audits, incremental saves, others' checkpoints, URLs, deletions, full quotas
     "_cli": 677,  # options of all commands anywhere, who takes them, errors of one line, URLs, pipes, long paths
-    "_cluster": 462,  # every environment read and refused by name
+    "_cluster": 466,  # every environment read and refused by name, who has ended at a closed connection
     "_export": 541,  # words of host transforms, formats that take one export, URLs, complex outputs, wrong shapes told
     "_inputs": 1670,  # global batches, the contract with the data, byte order, masks, exact columns, wide numbers
     "_journal": 796,  # damage, moved parts and what to do, a store that never answers, ends of killed calls

@@ -21,6 +21,11 @@ def main(model_dir: str, what: str) -> None:
         estimator.evaluate(models.eval_input(16), steps=1)
     elif what == "verbs":
         list(estimator.predict(models.eval_input(16)))
+    elif what == "predictions":  # the second process takes few of them and ends
+        estimator.train(models.train_input(16), steps=2)
+        for number, _ in enumerate(estimator.predict(models.eval_input(16))):
+            if second and number == 4:
+                break
     else:  # "ended": the second process makes no further call
         estimator.train(models.train_input(16), steps=2)
         if not second:

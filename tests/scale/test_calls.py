@@ -42,6 +42,18 @@ def test_a_process_that_has_ended_is_named_by_who_calls(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.glob("done.*")] == ["done.1"]
 
 
+@pytest.mark.slow
+def test_a_process_that_takes_few_predictions_and_ends_is_named(tmp_path: Path) -> None:
+    began = time.monotonic()
+    done = launch("calls_worker.py", 2, None, arguments=[str(tmp_path), "predictions"])
+    assert re.search(
+        r"\[0\] .*ProcessLostError: Process 1 of 2 .* is lost: it has ended, while others wait", done.stdout
+    )
+    assert done.returncode == 75
+    assert time.monotonic() - began < 60
+    assert [path.name for path in tmp_path.glob("done.*")] == ["done.1"]
+
+
 def test_what_the_first_process_alone_asks_for_stops_nobody(tmp_path: Path) -> None:
     """Its hooks declare when they need control and what they read. All processes pause there and run one program."""
     out = tmp_path / "out"

@@ -99,6 +99,30 @@ def test_an_error_behind_a_lost_process_names_it() -> None:
     assert two.failed == []
 
 
+def test_a_closed_connection_names_the_process_that_has_ended() -> None:
+    class Ended(_Two):
+        """The other process ended without an error, which is noticed when this one waits for it."""
+
+        def barrier(self, topic: str, timeout: float) -> None:
+            self._gone = Lost(1, "host, pid 7", f"it has ended, while others wait for it at {topic!r}")
+            raise ProcessLostError(self._gone.describe(2), 1)
+
+    error = RuntimeError("UNKNOWN: Gloo AllGather failed: [pair.cc:547] Connection closed by peer [127.0.0.1]:30894")
+    with (
+        pytest.raises(ProcessLostError, match=r"Process 1 of 2 \(host, pid 7\) is lost: it has ended") as caught,
+        ending_together(Ended()),
+    ):
+        raise error
+    assert caught.value.__cause__ is error
+
+
+def test_a_connection_that_broke_for_all_is_the_error_of_each() -> None:
+    two, error = _Two(), RuntimeError("UNKNOWN: Gloo AllReduce failed: Connection reset by peer")
+    with pytest.raises(RuntimeError, match="Connection reset"), ending_together(two):
+        raise error
+    assert two.failed == [error]
+
+
 def test_several_processes_without_the_package_are_refused_by_its_name(tmp_path: Path) -> None:
     config = ec.RunConfig(model_dir=str(tmp_path), processes=ec.Processes("127.0.0.1:1", count=2, index=0))
     estimator = ec.Estimator(lambda features: None, config=config, plugins=ec.Plugins(autoload=False))

@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
+from estimator_cluster import coordinator
 from estimator_cluster.identity import identity_of
 from estimator_cluster.liveness import Watch
 from estimator_cluster.store import SealedStore
@@ -138,6 +139,30 @@ def test_all_late_processes_are_named():
         made[0].barrier("save", 0.5)
     for one in reversed(made):
         one.close()
+
+
+def test_process_0_is_not_late_while_it_waits_for_another():
+    store = FakeStore(3)
+    made = coordinators(store, 3)
+    with pytest.raises(ProcessLostError, match=r"Process 2 of 3 .* it has not arrived at 'save' within 0.5 s\."):
+        made[1].barrier("save", 0.5)
+    for one in reversed(made):
+        one.close()
+
+
+@pytest.mark.parametrize(("index", "late"), [(0, [1]), (1, [0])])
+def test_the_log_says_once_for_whom_a_process_waits(two, caplog, monkeypatch, index, late):
+    monkeypatch.setattr(coordinator, "_SAY_SECS", 0.1)
+    _, made = two
+    for _ in range(2):
+        with caplog.at_level(logging.WARNING), ThreadPoolExecutor(1) as pool:
+            waits = pool.submit(made[index].agree, "call", "x", 30.0)
+            time.sleep(0.5)
+            made[1 - index].agree("call", "y", 30.0)
+            waits.result()
+    messages = [record.getMessage() for record in caplog.records]
+    (said,) = [message for message in messages if message.startswith(f"Process {index} has waited")]
+    assert f"at 'call' for processes {late}, and waits as long as they are alive" in said
 
 
 @pytest.mark.parametrize("count", [2, 16, 64])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import threading
 import time
 from collections import Counter
@@ -16,6 +17,9 @@ from estimator_core.coordinator import Lost
 from estimator_core.errors import ProcessLostError
 
 _Answer = TypeVar("_Answer")
+_log = logging.getLogger("estimator_cluster")
+#: The seconds after which the log says for whom this process waits.
+_SAY_SECS = 30.0
 #: The first and the longest pause between two polls for a value, in seconds. The pauses grow, so that a long wait costs
 #: the service little.
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.0005, 0.2
@@ -55,6 +59,7 @@ class JaxCoordinator:
         self._store, self._base, self._watch = store, base, watch
         self._on_fail, self._on_close, self._on_news = on_fail, on_close, on_news
         self._serials: Counter[str] = Counter()
+        self._named: set[str] = set()
         self._lock = threading.Lock()
         self._closed = False
 
@@ -124,7 +129,7 @@ class JaxCoordinator:
 
     def _await(self, place: str, name: str, topic: str, deadline: float, timeout: float) -> str:
         """Waits for the value of a process, or for the answer of process 0 for all, and returns it."""
-        pause = _FIRST_PAUSE
+        pause, began = _FIRST_PAUSE, time.monotonic()
         while (found := self._store.first(f"{place}/{name}")) is None:
             if self._watch.lost is not None:
                 raise self._error()
@@ -135,17 +140,28 @@ class JaxCoordinator:
             if time.monotonic() > deadline:
                 self._note_late(place, topic, timeout)
                 raise self._error()
+            if time.monotonic() - began > _SAY_SECS and topic not in self._named:
+                self._named.add(topic)
+                _log.warning(
+                    "Process %d has waited %.0f s at %r for processes %s, and waits as long as they are alive. All "
+                    "processes must make the same calls, and stop taking predictions at the same one.",
+                    self.index,
+                    _SAY_SECS,
+                    topic,
+                    self._late(place),
+                )
             self._watch.changed.wait(min(pause, max(0.0, deadline - time.monotonic()) + 0.001))
             pause = min(1.5 * pause, _LONGEST_PAUSE)
         return found
 
     def _note_late(self, place: str, topic: str, timeout: float) -> None:
-        late = [process for process in range(self.count) if self._store.first(f"{place}/{process}") is None]
-        if self.index == 0:
-            late = late[1:]
-        first = late[0] if late else 0
+        late = self._late(place)
         others = f", nor have processes {late[1:]}" if late[1:] else ""
-        self._watch.note(first, f"it has not arrived at {topic!r} within {timeout:g} s{others}")
+        self._watch.note(late[0], f"it has not arrived at {topic!r} within {timeout:g} s{others}")
+
+    def _late(self, place: str) -> list[int]:
+        """Returns the processes whose values are missing. Process 0, which collects them, is late if none is."""
+        return [p for p in range(1, self.count) if self._store.first(f"{place}/{p}") is None] or [0]
 
     def _error(self) -> ProcessLostError:
         lost = self._watch.lost
