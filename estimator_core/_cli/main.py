@@ -79,9 +79,6 @@ def main(argv: Sequence[str] | None = None) -> int:
             effects.enter_context(applied(args))
         except ArgumentError as error:
             parser.error(str(error))
-        if args.help or args.command is None:
-            print(parser.format_help() + _command_list())
-            return 0 if args.help else WRONG_USAGE
         return _guarded(args)
     return FAILED  # the reader of the output has closed it, so nothing more is written
 
@@ -172,8 +169,11 @@ def _module(command: Command) -> Any:
 
 
 def _guarded(given: argparse.Namespace) -> int:
-    program, debug = f"estimator {given.command}", given.every_debug
+    program, debug = f"estimator {given.command or ''}".rstrip(), given.every_debug
     try:
+        if given.help or given.command is None:
+            print(_parser().format_help() + _command_list())
+            return 0 if given.help else WRONG_USAGE
         module = _module(find_command(given.command))
         args = module_parser(module, program).parse_args(_with_json(given) if given.json else given.arguments)
         debug = debug or "every_debug" in vars(args)

@@ -135,6 +135,24 @@ def test_interrupts_are_not_swallowed(site):
         site.plugins().records()
 
 
+@pytest.mark.parametrize(
+    ("words", "program"), [(["--help"], "estimator"), ([], "estimator"), (["plugins"], "estimator plugins")]
+)
+def test_an_interrupt_while_a_plugin_is_imported_ends_the_command_in_one_line(site, words, program):
+    site.add("hostile", "raise KeyboardInterrupt\n")
+    done = site.run(*words)
+    assert (done.returncode, done.stderr) == (130, f"{program}: interrupted\n")
+
+
+def test_a_broken_plugin_where_strict_ends_the_help_in_one_line(site):
+    site.add("hostile", BROKEN["raises"][0])
+    done = site.run("--strict-plugins", "--help")
+    assert done.returncode == 1
+    assert done.stderr.startswith("estimator: error: ")
+    assert "no licence" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
 def test_a_target_that_does_not_exist(site):
     site.add_component("hostile", "head", "wanted", "hostile.heads:Wanted")
     plugins = site.plugins()

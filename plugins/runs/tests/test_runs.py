@@ -61,6 +61,25 @@ def test_configurations_are_compared_over_the_same_seeds(runs, capsys):
     assert "rate=0.1 against rate=0.3, 3 seeds: +0.5 [+0.5, +0.5]" in text
 
 
+def test_numbers_of_settings_are_short_where_they_stay_different(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    rates = {"low": 10**-2.5, "high": 10**-0.5}
+    for name, rate in rates.items():
+        for seed in (1, 2):
+            leave(f"runs/{name}/{seed}", [rate + seed], seed=seed, rate=rate)
+    assert main(["runs", "compare", "runs"]) == 0
+    told = capsys.readouterr().out
+    assert main(["runs", "plot", "runs", "--output", "page.html"]) == 0
+    page = Path("page.html").read_text()
+    assert "rate=0.31623 against rate=0.0031623, 2 seeds" in told
+    for text in (told, page):
+        assert {"0.0031623", "0.31623"} <= set(re.findall(r"0\.[0-9]+", text))
+        assert not any(str(rate) in text for rate in rates.values())
+    leave("runs/near/1", [1.0], seed=1, rate=rates["low"] + 1e-12)
+    assert main(["runs", "compare", "runs"]) == 0
+    assert str(rates["low"] + 1e-12) in capsys.readouterr().out
+
+
 def test_the_same_as_json(runs, capsys):
     assert main(["runs", "list", "runs", "--json"]) == 0
     rows = json.loads(capsys.readouterr().out)

@@ -27,8 +27,8 @@ from estimator_testing.text_forms import needs_a_program
 
 _Plugin = TypeVar("_Plugin")
 MOST_SUMMARY_CHARACTERS = 100
-#: The kinds that the command line makes from names, and the number of arguments that it adds before those of the user.
-_MADE_BY_NAME = {"hook": 0, "exporter": 2}
+#: The kinds that are made from names in text, and the arguments that are added before those of the user.
+_MADE_BY_NAME = {"hook": (), "exporter": ("name", "serving_input_receiver_fn")}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -118,11 +118,17 @@ def check_needs(examined: Examined) -> Iterator[str]:
             continue
         try:
             target = import_target(component.target)
-            parameters = list(inspect.signature(target).parameters.values())
+            signature = inspect.signature(target)
         except Exception:
             continue  # another check reports that it cannot be imported
         given = _MADE_BY_NAME[component.kind]
-        for parameter in parameters[given:]:
+        if not _takes_first(signature, given):
+            yield (
+                f"{component.kind} {component.name!r} must begin with the arguments {' and '.join(given)}: the command "
+                f"line passes them by position, and a file by name. It takes {signature}. Declare Component(..., "
+                'needs="...") if only a program can make it'
+            )
+        for parameter in list(signature.parameters.values())[len(given) :]:
             if needs_a_program(target, parameter):
                 yield (
                     f"{component.kind} {component.name!r} needs {parameter.name}: {parameter.annotation}, which "
@@ -344,6 +350,17 @@ def _first_named(
             if normalise(names(plugin)) == normalise(name):
                 return plugin
     return None
+
+
+def _takes_first(signature: inspect.Signature, names: Sequence[str]) -> bool:
+    """Returns whether a function accepts its first arguments by position, and by these names."""
+    try:
+        by_position = signature.bind_partial(*names).arguments
+        by_name = signature.bind_partial(**dict(zip(names, names, strict=True))).arguments
+    except TypeError:
+        return False
+    takes_any = any(one.kind is one.VAR_POSITIONAL for one in signature.parameters.values())
+    return takes_any or by_position == by_name
 
 
 def _annotated_alike(given: inspect.Parameter, expected: inspect.Parameter) -> bool:

@@ -248,6 +248,23 @@ def estimator_kinds():
     }
 
 
+class TestExporterWithoutItsFirstArguments(Suite):
+    fails = ("test_needs",)
+    source = """
+from estimator_core.plugins import Component
+
+def estimator_components():
+    return [Component(kind="exporter", name="broken_exporter", target="broken.exporter:Last", summary="A fixture.")]
+"""
+    files: ClassVar = {
+        "exporter.py": """
+class Last:
+    def __init__(self, name: str, keep: int = 1) -> None:
+        self.name, self.keep = name, keep
+"""
+    }
+
+
 class TestHidesWhatItNeeds(Suite):
     fails = ("test_needs",)
     source = """

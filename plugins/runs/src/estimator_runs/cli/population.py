@@ -32,6 +32,7 @@ def run(args: argparse.Namespace) -> int:
     from estimator_experiment.cli.json_text import json_text
     from estimator_experiment.cli.run_report import fitted, number, table
     from estimator_runs.population.driving import open_population, run_population
+    from estimator_runs.records.comparing import column_text
 
     trials = open_population(Path(args.file), Path(args.dir) if args.dir else None, args.settings)
     failed = run_population(trials)
@@ -56,7 +57,9 @@ def run(args: argparse.Namespace) -> int:
         for index, values in enumerate(trials.values)
     ]
     print(fitted(lines, ("trial", *keys, *names)) + "\n")
-    means = _means([", ".join(f"{key} {values[key]}" for key in keys[1:]) for values in trials.values], metrics, names)
+    texts = {key: column_text([values[key] for values in trials.values]) for key in keys[1:]}
+    labels = [", ".join(f"{key} {column[at]}" for key, column in texts.items()) for at in range(len(trials.values))]
+    means = _means(labels, metrics, names)
     print(table(means, ("values", "metric", "mean over seeds", "deviation")))
     for index, reason in failed.items():
         print(f"trial {index} failed: {reason}")

@@ -16,7 +16,7 @@ from estimator_core.checkpoint import is_held
 from estimator_core.errors import ArgumentError, did_you_mean
 from estimator_experiment.cli.json_text import json_text
 from estimator_experiment.cli.run_report import fitted, table
-from estimator_runs.records.comparing import against_best, differences, rank
+from estimator_runs.records.comparing import against_best, column_text, differences, rank
 from estimator_runs.records.page import short_number, write_page
 from estimator_runs.records.reading import RunRecord, read_run, read_runs, read_sound_runs, tag_run
 
@@ -73,12 +73,13 @@ def compare_(args: argparse.Namespace, places: list[Path]) -> int:
         against = [{"settings": one.settings, "best": one.best, **asdict(one.found)} for one in pairs]
         print(json_text({"runs": told, "against": against}, default=repr))
         return 0
+    columns = [column_text(values) for values in varying.values()]
     rows = [
         (
             str(run.path),
             short_number(run.best(args.metric, args.mode)),
             str(run.seed),
-            *(str(v[i]) for v in varying.values()),
+            *(texts[i] for texts in columns),
         )
         for i, run in enumerate(runs)
     ]

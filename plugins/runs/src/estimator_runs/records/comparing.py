@@ -49,10 +49,10 @@ def differences(runs: Sequence[RunRecord]) -> dict[str, list[Any]]:
 
 def by_configuration(runs: Sequence[RunRecord]) -> dict[str, list[RunRecord]]:
     """Returns groups of runs that differ only in the seed. The key names the settings that distinguish the groups."""
-    varying = differences(runs)
+    varying = {key: column_text(values) for key, values in differences(runs).items()}
     groups: dict[str, list[RunRecord]] = {}
     for place, run in enumerate(runs):
-        name = ", ".join(f"{key.partition('.')[2]}={values[place]}" for key, values in varying.items())
+        name = ", ".join(f"{key.partition('.')[2]}={texts[place]}" for key, texts in varying.items())
         groups.setdefault(name or "all", []).append(run)
     return groups
 
@@ -122,6 +122,18 @@ def rank(value: float | None, mode: str) -> float:
     if value is None:
         return float("inf")
     return value if mode == "min" else -value
+
+
+def column_text(values: Sequence[Any]) -> list[str]:
+    """Returns the texts of the values of one setting. Numbers have five digits, if different values stay different.
+
+    Example:
+        >>> column_text([0.0031622776601683794, 0.1, "adam"]), column_text([0.1234567, 0.1234568])
+        (['0.0031623', '0.1', 'adam'], ['0.1234567', '0.1234568'])
+    """
+    texts = [str(value) for value in values]
+    short = [f"{value:.5g}" if isinstance(value, float) else text for value, text in zip(values, texts, strict=True)]
+    return short if len(set(short)) == len(set(texts)) else texts
 
 
 def _text(value: Any) -> str:

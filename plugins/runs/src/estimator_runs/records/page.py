@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from estimator_core.errors import ArgumentError
-from estimator_runs.records.comparing import Against, against_best, differences, rank
+from estimator_runs.records.comparing import Against, against_best, column_text, differences, rank
 from estimator_runs.records.reading import RunRecord
 
 #: The maximum number of lines in one chart, because more cannot be distinguished.
@@ -51,7 +51,7 @@ class _Table:
 
     def body(self, source: object) -> str:
         """Returns the table."""
-        varying = differences(self._runs)
+        varying = {key: column_text(values) for key, values in differences(self._runs).items()}
         head = "".join(f"<th>{html.escape(name)}</th>" for name in self._head(varying))
         rows = [
             "".join(
@@ -61,7 +61,7 @@ class _Table:
                     short_number(run.best(self._metrics[0], self._mode)),
                     *(_last(run, metric) for metric in self._metrics),
                     "" if run.seed is None else str(run.seed),
-                    *(str(values[place]) for values in varying.values()),
+                    *(texts[place] for texts in varying.values()),
                 )
             )
             for place, run in enumerate(self._runs)
