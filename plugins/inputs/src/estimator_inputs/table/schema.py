@@ -53,8 +53,8 @@ class TableSchema:
         for name in self.types:
             if name not in names:
                 raise InputError(
-                    f"{where}: column {name!r} is missing. Its columns are: {listed}. Add the column, or select the "
-                    "columns that all files have (select_columns)."
+                    f"{where}: column {name!r} is missing. Its columns are: {listed}. Add the column. A program "
+                    "can also select the columns that all files have (select_columns)."
                 )
             if names.count(name) > 1:
                 raise InputError(f"{where}: two columns are named {name!r}. Rename one.")
@@ -62,7 +62,7 @@ class TableSchema:
         if self.first is not None and more:
             raise InputError(
                 f"{where}: column {more[0]!r} is not in {self.first}, whose columns are: {', '.join(self.types)}. "
-                "Remove the column, or select the columns to read (select_columns)."
+                "Remove the column. A program can also select the columns to read (select_columns)."
             )
 
 
