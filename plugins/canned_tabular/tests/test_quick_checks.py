@@ -60,6 +60,15 @@ def test_what_passes_has_no_fault_and_stays(name, values, dtype, form, known):
         assert rule.convert(given_array, known) is given_array
 
 
+@pytest.mark.parametrize("texts", [False, True])
+@pytest.mark.parametrize("missing", [None, math.nan])
+def test_a_missing_value_among_integers_is_named(texts, missing):
+    """The integer before it was refused, although the message said that the column takes integers."""
+    fault = WordRule(key="x", texts=texts, integers=True).fault(np.array([1, missing, 3], object), None)
+    assert fault is not None
+    assert (fault.row, fault.problem) == (1, "is missing among integers")
+
+
 @pytest.mark.parametrize("name", sorted(RULES))
 def test_batches_of_the_usual_kind_pass(name):
     usual = {"classes": "int32", "words": "U3", "ids": "int32", "soft classes": "int64"}

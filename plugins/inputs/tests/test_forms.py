@@ -54,12 +54,16 @@ class Stream:
 class OfHuggingFace:
     """The part of `datasets.Dataset` that is used."""
 
-    def __init__(self, table: pa.Table) -> None:
+    def __init__(self, table: pa.Table, **form: Any) -> None:
         self._table = table
+        self.format = form
 
-    def with_format(self, kind: str) -> Any:
+    def __len__(self) -> int:
+        return self._table.num_rows
+
+    def with_format(self, kind: str, columns: list[str] | None = None) -> Any:
         assert kind == "arrow"
-        return self
+        return self if columns is None else OfHuggingFace(self._table.select(columns))
 
     def __getitem__(self, rows: slice) -> pa.Table:
         return self._table[rows]
@@ -104,6 +108,19 @@ def test_tables(form: str) -> None:
     assert np.concatenate([batch.host["port"] for batch in batches]).tolist() == [w.encode() for w in rows["port"]]
     schema = learn_schema(TABLES[form](rows), label="y")
     assert (schema.feature("pay").missing_rate, schema.classes) == (1 / N, (0, 1))
+
+
+def test_the_format_of_a_dataset_counts() -> None:
+    """Its columns were all read, and its transform was lost."""
+    table = pa.table({"a": [1.0], "b": [2]})
+    (batch,) = table_input_fn(OfHuggingFace(table, type="numpy", columns=["a"]), 1, shuffle=False)()
+    assert list(batch) == list(learn_schema(OfHuggingFace(table, columns=["a"])).features) == ["a"]
+    (batch,) = table_input_fn(OfHuggingFace(table, columns=["a"], output_all_columns=True), 1, shuffle=False)()
+    assert list(batch) == ["a", "b"]
+    changed = OfHuggingFace(table, type="custom", columns=["a", "b"])
+    for read in (lambda: table_input_fn(changed, 1, shuffle=False), lambda: learn_schema(changed)):
+        with pytest.raises(ArgumentError, match=r"has a transform .* dataset\.with_format\(None\)\.map\(transform"):
+            read()
 
 
 class TestPolars(InputSuite):
@@ -154,6 +171,11 @@ def test_columns_of_tables() -> None:
         (pa.table({"a": [1]}), {"label_name": "b"}, ArgumentError, "label_name names 'b'; the columns are a"),
         (pa.table({"a": [1]}), {"label_name": "a"}, ArgumentError, "There is no column except the label 'a'"),
         (pa.table({"a": [1]}), {"select_columns": ["z"]}, ArgumentError, "select_columns names 'z'"),
+        (pa.table({"a": [1]})[:0], {}, ArgumentError, "has no rows. A reader or another stream can be read only once"),
+        (pa.table({}), {}, ArgumentError, "has no rows"),
+        (pa.table({"a": [1]}), {"select_columns": []}, ArgumentError, "There is no column: an input needs a feature"),
+        (pl.LazyFrame({"a": [1]}), {}, ArgumentTypeError, r"got LazyFrame. Collect it first: frame.collect\(\)"),
+        (pd.DataFrame({"a": pd.period_range("2024", periods=1)}), {}, ArgumentError, "'a' holds periods: convert it"),
         (pa.table({"a": [{"b": 1}]}), {}, ArgumentError, "Column 'a' holds struct<b: int64>: leave it out"),
         (pa.table([[1], [2]], ["a", "a"]), {}, ArgumentError, r"several columns with the same name: \['a'\]"),
         (pd.DataFrame([[1, 2]], columns=["a", "a"]), {}, ArgumentError, r"several columns with the same name: \['a'\]"),

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 
 from estimator_core.errors import ArgumentError, ArgumentTypeError
@@ -115,6 +116,18 @@ def test_frames_that_cannot_be_used_are_refused(arguments, options, message):
 def test_other_types_are_refused(arguments, options, message):
     with pytest.raises(ArgumentTypeError, match=message):
         pandas_input_fn(*arguments, **options)
+
+
+def test_dictionaries_of_arrow_are_like_their_values():
+    """Their integers beside a missing value were objects, which columns of ids refuse."""
+    values = pd.Series([2**24 + 1, 5, None], dtype=pd.ArrowDtype(pa.dictionary(pa.int8(), pa.int64())))
+    words = pd.Series(["a", None, "b"], dtype=pd.ArrowDtype(pa.dictionary(pa.int8(), pa.string())))
+    frame = pd.DataFrame({"x": values[1:], "w": words[1:]})
+    (features,) = pandas_input_fn(frame, shuffle=False)()
+    np.testing.assert_array_equal(features["x"], [5, np.nan])
+    assert features["w"].tolist() == [None, "b"]
+    with pytest.raises(ArgumentError, match=r"x\['x'\] has missing values .* cannot represent 16777217 of row 0"):
+        pandas_input_fn(pd.DataFrame({"x": values}), shuffle=False)
 
 
 @pytest.mark.parametrize(("dtype", "known"), [("Int64", 1), ("boolean", True), ("Float32", 1.0)])

@@ -12,6 +12,7 @@ from estimator_core.errors import ArgumentError, ArgumentTypeError
 from estimator_core.inputs import ArrayInput, numpy_input_fn
 from estimator_inputs.reading.ragged import Ragged
 from estimator_inputs.table.arrays import plain_array, to_column
+from estimator_inputs.table.hugging_face import in_arrow, is_dataset
 from estimator_inputs.table.rounding import infinite_rows, rounded_rows
 from estimator_inputs.table.types import STRING, ColumnType, check_names, inferred, is_word, item_type
 
@@ -34,7 +35,8 @@ def table_input_fn(
     one size [batch, size] and other lists [batch, longest]. With `jax_enable_x64`, real numbers, decimals and integers
     in columns with missing values become float64, unless float32 represents all numbers of the column's type. Missing
     numbers, and missing lists of real numbers, become NaN. Integers in such columns become real numbers. Missing
-    strings are empty. Dates and times do not change (host features). The index of a pandas DataFrame is not read.
+    strings are empty. Dates and times do not change (host features), except that those with a zone become UTC. The
+    index of a pandas DataFrame is not read.
 
     Args:
         table: an object with an Arrow stream, such as a polars or pandas DataFrame, a pyarrow Table or
@@ -63,6 +65,8 @@ def table_input_fn(
     """
     found = _table(table)
     names = _check_once(found.column_names)
+    if not found.num_rows:
+        raise ArgumentError("The table has no rows. A reader or another stream can be read only once.")
     wanted = names if select_columns is None else list(select_columns)
     check_names("select_columns", wanted, names)
     if label_name is not None:
@@ -70,7 +74,8 @@ def table_input_fn(
     columns: dict[str, np.ndarray] = {name: _values(name, found.column(name)) for name in wanted}
     labels = None if label_name is None else columns.pop(label_name)
     if not columns:
-        raise ArgumentError(f"There is no column except the label {label_name!r}: an input needs a feature.")
+        other = "" if label_name is None else f" except the label {label_name!r}"
+        raise ArgumentError(f"There is no column{other}: an input needs a feature.")
     return numpy_input_fn(
         columns,
         labels,
@@ -86,13 +91,13 @@ def table_input_fn(
 def _table(table: Any) -> Any:
     import pyarrow as pa
 
-    if hasattr(table, "with_format") and hasattr(table, "iter"):  # a dataset of Hugging Face
-        table = table.with_format("arrow")[:]
+    given = table
+    if is_dataset(table) and hasattr(table, "__len__"):
+        table = in_arrow(table)[:]
     if not hasattr(table, "__arrow_c_stream__"):
-        hint = "For a dict of arrays: numpy_input_fn." if isinstance(table, Mapping) else "For files: csv_input_fn."
         raise ArgumentTypeError(
             f"The table must export an Arrow stream, as those of polars, pandas and pyarrow do; got "
-            f"{type(table).__name__}. {hint}"
+            f"{type(given).__name__}. {_hint(given)}"
         )
     try:
         return _converted(table)
@@ -102,6 +107,17 @@ def _table(table: Any) -> Any:
             f"{'The table' if column is None else f'Column {column!r}'} cannot be converted to Arrow: "
             f"{str(error).rstrip('.')}. Cast it, or drop it from the table."
         ) from error
+
+
+def _hint(given: Any) -> str:
+    if isinstance(given, Mapping):
+        several = hasattr(given, "with_format")  # the splits of a dataset of Hugging Face
+        return "Choose a split: dataset['train']." if several else "For a dict of arrays: numpy_input_fn."
+    if is_dataset(given):
+        return "Pass its batches as an input_fn: lambda: dataset.with_format('numpy').iter(batch_size)."
+    if hasattr(given, "collect"):
+        return "Collect it first: frame.collect()."
+    return "For files: csv_input_fn."
 
 
 def _converted(table: Any) -> Any:
@@ -138,6 +154,8 @@ def _values(name: str, column: Any) -> np.ndarray:
 
     array = plain_array(column)
     arrow = array.type
+    if str(getattr(column.type, "extension_name", "")) == "pandas.period":
+        raise ArgumentError(f"Column {name!r} holds periods: convert it to times (dt.to_timestamp()), or drop it.")
     if pa.types.is_temporal(arrow):
         return array.to_numpy(zero_copy_only=False)
     kind = inferred(arrow)

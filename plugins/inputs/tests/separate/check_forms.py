@@ -5,7 +5,9 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import pytest
 
+from estimator_core.errors import ArgumentError, ArgumentTypeError
 from estimator_core.inputs import open_input
 from estimator_inputs import learn_schema, table_input_fn
 
@@ -30,6 +32,23 @@ def test_datasets_of_hugging_face() -> None:
     schema = learn_schema(dataset, label="y")
     assert (schema.feature("port").vocabulary, schema.feature("age").missing_rate) == ((), 0.25)
     assert schema.classes == (0, 1)
+
+
+def test_formats_of_datasets_of_hugging_face() -> None:
+    import datasets
+
+    dataset = datasets.Dataset.from_pandas(ROWS)
+    (batch,) = table_input_fn(dataset.with_format("numpy", columns=["age"]), 4, shuffle=False)()
+    assert list(batch) == list(learn_schema(dataset.with_format("numpy", columns=["age"])).features) == ["age"]
+    check(dataset.select([3, 2, 1, 0]).select([3, 2, 1, 0]))
+    changed = dataset.with_transform(lambda rows: rows)
+    for wrong, message in (
+        (changed, "has a transform"),
+        (datasets.DatasetDict({"train": dataset}), "got DatasetDict. Choose a split"),
+        (dataset.to_iterable_dataset(), "got IterableDataset. Pass its batches as an input_fn"),
+    ):
+        with pytest.raises((ArgumentError, ArgumentTypeError), match=message):
+            table_input_fn(wrong, 4, shuffle=False)
 
 
 def test_adbc() -> None:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from estimator_canned_tabular.host.spelling import Spelling
+from estimator_canned_tabular.host.values import is_missing
 from estimator_heads import Fault, shown
 
 Array = np.ndarray[Any, Any]
@@ -90,6 +91,16 @@ class WordRule:
             return None
         if self.integers and flat and all(issubclass(kind, (int, np.integer)) for kind in kinds):
             return None
+        absent = [not isinstance(value, np.ndarray) and is_missing(value) for value in flat] if self.integers else []
+        known = [value for value, gone in zip(flat, absent, strict=False) if not gone]
+        if any(absent) and known and all(isinstance(value, (int, np.integer)) for value in known):
+            place = absent.index(True)
+            return Fault(
+                row=place * len(array) // array.size,
+                value=shown(flat[place]),
+                problem="is missing among integers",
+                cure="Fill it and convert the feature to integers (astype): -1 stands for no value.",
+            )
         for place, value in enumerate(flat):
             if isinstance(value, (list, tuple, np.ndarray)) or type(value).__name__ in ("NAType", "NaTType"):
                 continue

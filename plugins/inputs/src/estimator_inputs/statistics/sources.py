@@ -12,6 +12,7 @@ from estimator_core.errors import ArgumentError, ArgumentTypeError, InputError
 from estimator_core.inputs import open_input
 from estimator_inputs.statistics.files import rows_of_files
 from estimator_inputs.statistics.rows import PIECE, Rows, cells_in, rows_of_columns, rows_of_tables
+from estimator_inputs.table.hugging_face import in_arrow, is_dataset
 
 
 def rows_of_source(source: Any, limit: int | None) -> Iterator[Rows]:
@@ -26,8 +27,8 @@ def rows_of_source(source: Any, limit: int | None) -> Iterator[Rows]:
         return _of_arrays(cast(Mapping[str, Any], source), limit)
     if hasattr(source, "iloc") and hasattr(source, "columns"):
         return _of_pandas(source, limit)
-    if hasattr(source, "with_format") and hasattr(source, "iter"):  # a Hugging Face dataset
-        return rows_of_tables(source.with_format("arrow").iter(PIECE if limit is None else min(limit, PIECE)))
+    if is_dataset(source):
+        return rows_of_tables(in_arrow(source).iter(PIECE if limit is None else min(limit, PIECE)))
     if hasattr(source, "__arrow_c_stream__"):  # polars, pyarrow, DuckDB
         return _of_arrow(source, limit)
     if callable(source) or hasattr(source, "__iter__"):
