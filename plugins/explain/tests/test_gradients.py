@@ -139,6 +139,33 @@ def test_a_number_that_every_row_lacks_has_no_part(estimator):
     np.testing.assert_allclose(found.values["x"], integrated_gradients(estimator, input_fn()).values["x"])
 
 
+def test_the_mean_of_a_sequence_leaves_out_its_padding(tmp_path):
+    """Columns of estimator-canned-tabular make these features. The zeros of the padding moved the baseline."""
+    lengths, ids = np.array([1, 3, 2]), np.array([[4, -1], [5, 6], [-1, -1]])
+    steps, words = np.arange(3) < lengths[:, None], ids >= 0
+    numbers = np.where(steps, np.array([[1.0, 9, 9], [2, 4, 6], [6, 8, 9]]), 0.0).astype(np.float32)[..., None]
+    weights = np.where(words, np.array([[3.0, 9], [5, 2], [9, 9]]), 0.0).astype(np.float32)
+    features = {"q.numbers": numbers, "q.lengths": lengths, "w.weights": weights, "w.ids": ids, "numbers": numbers}
+
+    def squares(features, labels, mode):
+        places = jnp.arange(3) < features["q.lengths"][:, None]
+        y = jnp.sum(jnp.where(places, features["q.numbers"][..., 0] ** 2, 0.0), axis=1)
+        y += jnp.sum(jnp.where(features["w.ids"] >= 0, features["w.weights"], 0.0), axis=1)
+        y *= ec.get_variable("scale", (), initializer=jax.nn.initializers.ones)
+        if mode == ec.ModeKeys.PREDICT:
+            return ec.EstimatorSpec(mode, predictions={"logits": y + features["numbers"].sum(axis=(1, 2))})
+        return ec.EstimatorSpec(mode, loss=jnp.mean(y**2), train_op=optax.sgd(0.0))
+
+    rows = ec.inputs.numpy_input_fn(features, np.zeros(3, np.float32), batch_size=2, shuffle=False)
+    found = integrated_gradients(ec.Estimator(squares, str(tmp_path)).train(rows, steps=1), rows)
+    means = np.array([3.0, 6.0, 6.0])  # of 1, 2, 6; of 4, 8; of 6
+    expected = np.where(steps, numbers[..., 0] ** 2 - means**2, 0.0)
+    np.testing.assert_allclose(found.values["q.numbers"][..., 0], expected, rtol=1e-4, atol=1e-4)
+    np.testing.assert_allclose(found.values["w.weights"], np.where(words, weights - [4.0, 2.0], 0.0), atol=1e-4)
+    np.testing.assert_allclose(found.values["numbers"], numbers - numbers.mean(axis=0), atol=1e-4)
+    assert found.residual < 1e-3
+
+
 def classifier(features, labels, mode):
     weights = ec.get_variable("weights", (2, 3))
     logits = jnp.stack([features["a"], features["b"]], axis=1) @ weights

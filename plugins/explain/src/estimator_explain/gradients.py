@@ -75,7 +75,8 @@ def integrated_gradients(
         input_fn: a function that returns batches whose features are a flat dict.
         output: the prediction to explain, [batch], [batch, 1] or [batch, classes]. With several heads "head/logits".
         class_id: the class to explain. None: the class that the model predicts for the row.
-        baseline: the mean of each number over the rows, zero, or a number by feature.
+        baseline: the mean of each number over the rows, zero, or a number by feature. The mean of a step of a sequence
+            is that of the rows that have the step.
         steps: the number of points on the line at which gradients are computed.
         rows: the largest number of rows.
         checkpoint_path: a checkpoint to explain instead of the newest.
@@ -101,7 +102,25 @@ def integrated_gradients(
 
 
 def _numbers_of(features: Mapping[str, Any], labels: Any, mode: str, config: Any) -> ec.EstimatorSpec:
-    return ec.EstimatorSpec(mode, predictions=_floats(features))
+    return ec.EstimatorSpec(
+        mode, predictions={name: _without_padding(name, array, features) for name, array in _floats(features).items()}
+    )
+
+
+def _without_padding(name: str, array: jax.Array, features: Mapping[str, Any]) -> jax.Array:
+    """Returns a feature with NaN at the places that only fill up a row of a column: steps after the end of a sequence,
+    and weights without a word.
+    """
+    column, _, part = name.rpartition(".")
+    lengths, ids = features.get(f"{column}.lengths"), features.get(f"{column}.ids")
+    if part == "numbers" and lengths is not None and lengths.ndim == 1 < array.ndim:
+        held = jnp.arange(array.shape[1]) < lengths[:, None]
+        held = held.reshape(*held.shape, *(1,) * (array.ndim - 2))
+    elif part == "weights" and ids is not None and ids.shape == array.shape:
+        held = ids >= 0
+    else:
+        return array
+    return jnp.where(held, array, jnp.nan)
 
 
 def _floats(features: Mapping[str, Any]) -> dict[str, jax.Array]:
@@ -122,7 +141,7 @@ def _start(baseline: str | Mapping[str, float], seen: Mapping[str, np.ndarray]) 
 
 
 def _mean(array: np.ndarray) -> np.ndarray:
-    """Returns the mean over the rows, without missing numbers. It is 0 if all are missing."""
+    """Returns the mean over the rows, without NaN. It is 0 where all are NaN."""
     known = ~np.isnan(array)
     return np.where(known, array, 0).sum(axis=0) / np.maximum(known.sum(axis=0), 1).astype(array.dtype)
 
