@@ -25,8 +25,9 @@ from estimator_core._loop.programs import Programs
 from estimator_core._loop.run_record import versions
 from estimator_core._plugins.in_use import component_of
 from estimator_core._step import TrainState
-from estimator_core._step.predict_step import serving_fn
+from estimator_core._step.predict_step import apply_model
 from estimator_core._step.state import STEP
+from estimator_core._types import Arrays, PyTree
 from estimator_core.errors import ArgumentError
 from estimator_core.specs import EstimatorSpec
 
@@ -161,8 +162,10 @@ def _model(
     step, clock[STEP] = int(clock[STEP]), 0  # so that the program is the same at every step
 
     def serve(mode: str) -> Callable[..., EstimatorSpec]:
-        of_clock = serving_fn(model_fn, specs, mode)
-        return lambda trained, rest, features, labels: of_clock(trained, rest, clock, features, labels)
+        def of_mode(trained: Arrays, rest: Arrays, features: PyTree, labels: PyTree) -> EstimatorSpec:
+            return apply_model(model_fn, specs, TrainState(clock, trained, rest, ()), features, labels, mode)
+
+        return of_mode
 
     return ModelToExport(
         owner=programs,

@@ -12,7 +12,7 @@ from typing import Any
 
 from estimator_core._model.variables import computing_in, reduced, restored
 from estimator_core._plugins import Plugins, using_plugins
-from estimator_core._step.precision import compute_dtype
+from estimator_core._step.precision import COMPUTE_DTYPES
 from estimator_core._types import Params, PyTree
 from estimator_core.errors import ArgumentError, ArgumentTypeError, ModelFnError
 from estimator_core.modes import ModeKeys
@@ -61,7 +61,7 @@ class BoundModelFn:
                 f"{_name(self.function)} or return features only."
             )
         values = {"labels": labels, "mode": mode, "params": copy.deepcopy(self.params), "config": self.config}
-        dtype = compute_dtype(self.precision)
+        dtype = COMPUTE_DTYPES[self.precision]
         with using_plugins(self.plugins), computing_in(dtype), _saying_what_is_given(features, labels, mode):
             result = self.function(
                 features=reduced(features, dtype),

@@ -122,13 +122,9 @@ def reject_leaks(train_op: TrainOp) -> None:
 
     It would use their values forever, or fail much later.
     """
-    functions = (
-        [train_op.update, train_op.init]
-        if isinstance(train_op, CustomTrainOp)
-        else [
-            part for member in train_op.members for part in (member.transformation.init, member.transformation.update)
-        ]
-    )
+    own = isinstance(train_op, CustomTrainOp)
+    rules = [train_op] if own else [member.transformation for member in train_op.members]
+    functions = [function for rule in rules for function in (rule.init, rule.update)]
     if any(_carries_tracer(function, set()) for function in functions):
         raise ModelFnError(_LEAK)
 

@@ -26,16 +26,6 @@ _LARGEST_SCALE = 2.0**24
 _GROW_AFTER = 2000
 
 
-def compute_dtype(precision: str) -> np.dtype | None:
-    """Returns the dtype of a policy.
-
-    Example:
-        >>> compute_dtype("bfloat16"), compute_dtype("float32")
-        (dtype(bfloat16), None)
-    """
-    return COMPUTE_DTYPES[precision]
-
-
 def scales_loss(precision: str) -> bool:
     """Returns whether gradients of a policy underflow unless the loss is scaled up."""
     return precision == "float16"

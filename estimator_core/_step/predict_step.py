@@ -1,4 +1,4 @@
-"""One prediction step, and the pure functions from which exports are made."""
+"""One prediction step, and the pure function from which exports are made."""
 
 from __future__ import annotations
 
@@ -98,26 +98,3 @@ def apply_model(
         specs=specs,
     ):
         return model_fn.spec(features, labels, mode)
-
-
-def serving_fn(
-    model_fn: BoundModelFn, specs: Mapping[str, VariableSpec], mode: str = ModeKeys.PREDICT
-) -> Callable[..., EstimatorSpec]:
-    """Returns a pure function for exports: `(variables, model_state, clock, features, labels) -> EstimatorSpec` of one
-    mode.
-
-    Call it under a trace. The caller chooses which part of the EstimatorSpec (`export_outputs`, `predictions`, metrics)
-    it exports.
-    """
-
-    def serve(
-        variables: Mapping[str, jax.Array],
-        model_state: Mapping[str, jax.Array],
-        clock: jax.Array,
-        features: PyTree,
-        labels: PyTree = None,
-    ) -> EstimatorSpec:
-        state = TrainState(clock, dict(variables), dict(model_state), ())
-        return apply_model(model_fn, specs, state, features, labels, mode)
-
-    return serve

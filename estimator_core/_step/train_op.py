@@ -212,16 +212,8 @@ def _is_update(value: object) -> bool:
     if not callable(value) or isinstance(value, type):
         return False
     parameters = inspect.signature(value).parameters.values()
-    return (
-        len(
-            [
-                item
-                for item in parameters
-                if item.default is inspect.Parameter.empty and item.kind is not inspect.Parameter.VAR_KEYWORD
-            ]
-        )
-        == 3
-    )
+    required = [item for item in parameters if item.default is item.empty and item.kind is not item.VAR_KEYWORD]
+    return len(required) == 3
 
 
 def _check_transformation(value: object) -> None:
