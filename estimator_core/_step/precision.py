@@ -88,16 +88,17 @@ def rematerialised(forward: Callable[..., Any], remat: str) -> Callable[..., Any
     return jax.checkpoint(forward, policy=policy)
 
 
+#: The features, labels and padding mask of a batch.
+BatchData: TypeAlias = tuple[PyTree, PyTree, Mask]
+
 #: Dense gradients, row gradients and losses by member, and the other results of the forward pass.
 Gradients: TypeAlias = tuple[PyTree, PyTree, PyTree, dict[str, Any]]
 
 
 def over_micro_batches(
-    gradients: Callable[..., Gradients],
+    gradients: Callable[[BatchData, Arrays, jax.Array | None], Gradients],
     count: int,
-    features: PyTree,
-    labels: PyTree,
-    weights: Mask,
+    batch: BatchData,
     model_state: Arrays,
     *,
     spread: Callable[[PyTree], PyTree] | None = None,
@@ -108,27 +109,24 @@ def over_micro_batches(
     are averaged by the share of each part. Row gradients are concatenated, scaled by the share of their part.
 
     Args:
-        gradients: `(features, labels, weights, model_state, salt) -> (dense gradients, row gradients, losses, aux)`.
+        gradients: `(batch, model_state, salt) -> (dense gradients, row gradients, losses, aux)`.
         count: the number of parts.
-        features: the features of the whole batch.
-        labels: the labels of the whole batch, or None.
-        weights: the padding mask of the whole batch, or None.
+        batch: the whole batch.
         model_state: the state before the first part; it passes from part to part.
         spread: a function that splits every part over all devices. None with one device.
     """
+    features, labels, weights = batch
     size = _batch_size((features, labels))
     if count == 1 or size is None or size % count:
-        return gradients(features, labels, weights, model_state, None)
-    parts = jax.tree.map(
-        lambda leaf: leaf.reshape(count, leaf.shape[0] // count, *leaf.shape[1:]), (features, labels, weights)
-    )
-
+        return gradients(batch, model_state, None)
+    parts = jax.tree.map(lambda leaf: leaf.reshape(count, leaf.shape[0] // count, *leaf.shape[1:]), batch)
     if spread is not None:
         parts = spread(parts)
 
-    def one(carry: Arrays, part: PyTree) -> tuple[Arrays, PyTree]:
-        salt, (features, labels, weights) = part
-        dense, rows, losses, aux = gradients(features, labels, weights, carry, salt)
+    def one(carry: Arrays, part: tuple[jax.Array, BatchData]) -> tuple[Arrays, PyTree]:
+        salt, data = part
+        _, _, weights = data
+        dense, rows, losses, aux = gradients(data, carry, salt)
         share = jnp.float32(size // count) if weights is None else jnp.sum(weights)
         return aux.pop("model_state"), (share, dense, rows, losses, aux)
 

@@ -16,16 +16,19 @@ from estimator_core._metrics.example_weights import applying_example_weights
 from estimator_core._model.initialize import step_key
 from estimator_core._model.scope import Scope, applying
 from estimator_core._model.shared_programs import SharedJit
-from estimator_core._step import precision, sparse
+from estimator_core._step import sparse
 from estimator_core._step.discovery import Discovery, check_decisions, decisions_of, discover, form_of, train_metrics
 from estimator_core._step.joined_features import apart, gathering
 from estimator_core._step.model_fn import BoundModelFn
 from estimator_core._step.optimizer import apply_member
 from estimator_core._step.precision import (
     LOSS_SCALE,
+    BatchData,
+    Gradients,
     LossScale,
     all_finite,
     next_loss_scale,
+    over_micro_batches,
     rematerialised,
     scales_loss,
     unscaled,
@@ -152,17 +155,15 @@ class TrainStep:
         return self._step(state, features, labels, weights)
 
     def _step(self, state: TrainState, features: PyTree, labels: PyTree, weights: Mask) -> tuple[TrainState, Arrays]:
+        batch = features, labels, weights
         slots, scale = (state.opt_state[:-1], state.opt_state[-1]) if self._scaled else (state.opt_state, None)
         if isinstance(self._train_op, CustomTrainOp):
             slots = slots[0] if self._scaled else slots
-            variables, opt_state, aux, gradients = self._custom(
-                self._train_op, state._replace(opt_state=slots), scale, features, labels, weights
-            )
+            own = state._replace(opt_state=slots)
+            variables, opt_state, aux, gradients = self._custom(self._train_op, own, scale, batch)
             norms = {}
         else:
-            gradients, sparse_gradients, losses, aux = self._gradients(
-                self._train_op, state, scale, features, labels, weights
-            )
+            gradients, sparse_gradients, losses, aux = self._gradients(self._train_op, state, scale, batch)
             variables, opt_state, tables = dict(state.variables), [], self._discovery.tables
             for member, member_slots, member_gradients, rows, loss in zip(
                 self._train_op.members, slots, gradients, sparse_gradients, losses, strict=True
@@ -188,19 +189,13 @@ class TrainStep:
         return TrainState(_advance(state.clock, loss), variables, model_state, opt_state), outputs
 
     def _custom(
-        self,
-        train_op: CustomTrainOp,
-        state: TrainState,
-        scale: LossScale | None,
-        features: PyTree,
-        labels: PyTree,
-        weights: Mask,
+        self, train_op: CustomTrainOp, state: TrainState, scale: LossScale | None, batch: BatchData
     ) -> tuple[Arrays, PyTree, dict[str, Any], list[PyTree]]:
         results: list[dict[str, Any]] = []
         all_gradients: list[PyTree] = []
 
         def forward(values: Arrays) -> tuple[PyTree, dict[str, Any]]:
-            loss, aux = _first(self._forward(values, {}, state, features, labels, weights))
+            loss, aux = _first(self._forward(values, {}, state, batch))
             return loss if scale is None else loss * scale.scale, aux
 
         def grad_fn(variables: Arrays) -> tuple[PyTree, dict[str, Any]]:
@@ -222,31 +217,21 @@ class TrainStep:
             raise ModelFnError(
                 "A custom train_op must return the variables it was given, with the same names, shapes and dtypes."
             )
-        aux = results[0] if results else _first(self._forward(state.variables, {}, state, features, labels, weights))[1]
+        aux = results[0] if results else _first(self._forward(state.variables, {}, state, batch))[1]
         return dict(variables), opt_state, aux, all_gradients
 
-    def _gradients(
-        self,
-        train_op: Group,
-        state: TrainState,
-        scale: LossScale | None,
-        features: PyTree,
-        labels: PyTree,
-        weights: Mask,
-    ) -> precision.Gradients:
+    def _gradients(self, train_op: Group, state: TrainState, scale: LossScale | None, batch: BatchData) -> Gradients:
         """Returns gradients of each member's own loss by its dense variables and lookups. One vjp serves all losses."""
         paths = assign_paths(train_op.members, list(state.variables))
         tables = self._discovery.tables
         differentiated = {name: state.variables[name] for matched in paths for name in matched if name not in tables}
 
-        def member_gradients(
-            features: PyTree, labels: PyTree, weights: Mask, model_state: Arrays, salt: jax.Array | None
-        ) -> precision.Gradients:
+        def member_gradients(batch: BatchData, model_state: Arrays, salt: jax.Array | None) -> Gradients:
             current = state._replace(model_state=model_state)
-            deltas = sparse.zero_deltas(self._lookups(features, labels, weights)) if tables else {}
+            deltas = sparse.zero_deltas(self._lookups(batch)) if tables else {}
 
             def forward(values: Arrays, deltas: Arrays) -> tuple[PyTree, dict[str, Any]]:
-                return self._forward({**state.variables, **values}, deltas, current, features, labels, weights, salt)
+                return self._forward({**state.variables, **values}, deltas, current, batch, salt)
 
             losses, vjp, aux = jax.vjp(rematerialised(forward, self._remat), differentiated, deltas, has_aux=True)
             dense: list[Arrays] = []
@@ -264,14 +249,9 @@ class TrainStep:
                 rows.append({key: value for key, value in by_lookup.items() if key.rpartition("#")[0] in matched})
             return dense, rows, losses, aux
 
-        dense, rows, losses, aux = precision.over_micro_batches(
-            member_gradients,
-            self._accumulate_steps,
-            features,
-            labels,
-            weights,
-            state.model_state,
-            spread=None if self._placement is None else self._placement.micro_batches,
+        spread = None if self._placement is None else self._placement.micro_batches
+        dense, rows, losses, aux = over_micro_batches(
+            member_gradients, self._accumulate_steps, batch, state.model_state, spread=spread
         )
         return self._where_variables_are(dense), rows, losses, aux
 
@@ -292,15 +272,14 @@ class TrainStep:
         variables: Arrays,
         deltas: Mapping[str, jax.Array],
         state: TrainState,
-        features: PyTree,
-        labels: PyTree,
-        weights: Mask,
+        batch: BatchData,
         salt: jax.Array | None = None,
     ) -> tuple[tuple[Any, ...], dict[str, Any]]:
         def key() -> jax.Array:
             base = step_key(state.clock[SEED_LOW:], state.clock[STEP])
             return base if salt is None else jax.random.fold_in(base, salt)
 
+        features, labels, weights = batch
         self._traces[ModeKeys.TRAIN] += 1
         with (
             applying_example_weights(weights),
@@ -309,7 +288,7 @@ class TrainStep:
         ):
             spec = self._model_fn.spec(features, labels, ModeKeys.TRAIN)
         train_op = normalize(spec.train_op, spec.loss)
-        check_decisions(self._discovery.decisions, decisions_of(scope, spec, train_op, (features, labels, weights)))
+        check_decisions(self._discovery.decisions, decisions_of(scope, spec, train_op, batch))
         if isinstance(train_op, Group):
             losses = tuple(_full_precision(member.loss).reshape(()) for member in train_op.members)
         else:
@@ -336,21 +315,17 @@ class TrainStep:
         outputs.update({name: value for name, value in tensors.items() if jnp.shape(value) == ()})
         return outputs
 
-    def _lookups(self, features: PyTree, labels: PyTree, weights: Mask) -> Mapping[str, Any]:
+    def _lookups(self, batch: BatchData) -> Mapping[str, Any]:
         """Returns the shapes of the row-sparse lookups for these batch shapes.
 
         A shape that differs from that of the discovery costs one more abstract trace.
         """
-        form = form_of((features, labels, weights))
+        form = form_of(batch)
         if form not in self._lookup_shapes:
-            abstract = jax.tree.map(lambda leaf: jax.ShapeDtypeStruct(leaf.shape, leaf.dtype), (features, labels))
-            found = discover(
-                self._model_fn,
-                ModeKeys.TRAIN,
-                *abstract,
-                known=self._discovery.specs,
-                weights=None if weights is None else jax.ShapeDtypeStruct(weights.shape, weights.dtype),
-            )
+            abstract = jax.tree.map(lambda leaf: jax.ShapeDtypeStruct(leaf.shape, leaf.dtype), batch)
+            features, labels, weights = abstract
+            known = self._discovery.specs
+            found = discover(self._model_fn, ModeKeys.TRAIN, features, labels, known=known, weights=weights)
             self._lookup_shapes[form] = found.lookups
         return self._lookup_shapes[form]
 
