@@ -16,7 +16,7 @@ from typing import Any
 _EXPERIMENT = ("estimator_experiment", "estimator-experiment")
 _HEADS = ("estimator_heads", "estimator-heads")
 _INPUTS = ("estimator_inputs", "estimator-inputs")
-_SIGNATURES = ("estimator_signatures", "estimator-signatures")
+SIGNATURES = ("estimator_signatures", "estimator-signatures")  # make, write and check exports
 _WARM_START = ("estimator_warm_start", "estimator-warm-start")
 
 #: Public name -> (module that defines it, distribution that provides the module). The names in a public module of the
@@ -31,13 +31,13 @@ MOVED: dict[str, tuple[str, str]] = {
     "init_from_checkpoint": _WARM_START,
     "export.FixedLenFeature": _INPUTS,
     "export.FixedLenSequenceFeature": _INPUTS,
-    "export.RawSignature": _SIGNATURES,
-    "export.SupervisedInputReceiver": _SIGNATURES,
+    "export.RawSignature": SIGNATURES,
+    "export.SupervisedInputReceiver": SIGNATURES,
     "export.VarLenFeature": _INPUTS,
     "export.build_parsing_serving_input_receiver_fn": _INPUTS,
-    "export.build_supervised_input_receiver_fn_from_input_fn": _SIGNATURES,
+    "export.build_supervised_input_receiver_fn_from_input_fn": SIGNATURES,
     "export.example_class": _INPUTS,
-    "export.load": _SIGNATURES,
+    "export.load": SIGNATURES,
     "inputs.pandas_input_fn": _INPUTS,
 }
 
@@ -52,9 +52,6 @@ POLICY_READER = ("estimator_policy", "estimator-policy")
 
 #: The functions that work with URLs: module, distribution.
 AT_URLS = ("estimator_storage.at_urls", "estimator-storage")
-
-#: The functions that make, write and check exports: module, distribution.
-SIGNATURES = _SIGNATURES
 
 
 def load_moved(name: str) -> Any:

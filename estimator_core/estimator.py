@@ -20,8 +20,8 @@ from estimator_core._builtin_hooks.history import History
 from estimator_core._checkpoint import brought, latest_checkpoint
 from estimator_core._files import expanded, on_one_line
 from estimator_core._inputs.preparation import Preparation
-from estimator_core._loop.agreement import connected
-from estimator_core._loop.context import CallOf, CallUnderWay, RunContext, inner_context, outermost_context
+from estimator_core._loop.agreement import NOBODY_ASKS, connected
+from estimator_core._loop.context import CallUnderWay, RunContext, outermost_context
 from estimator_core._loop.device_state import DeviceState
 from estimator_core._loop.initial_state import fresh_state, warm_start_source
 from estimator_core._loop.programs import Programs
@@ -32,6 +32,7 @@ from estimator_core._model_dir import agreed_model_dir, made_directory, model_di
 from estimator_core._moved import attributes_of
 from estimator_core._plugins import Plugins, default_plugins, using_plugins
 from estimator_core._step import bind_model_fn
+from estimator_core._summaries import NO_SUMMARIES
 from estimator_core._wrong_arguments import OF_EXPORTS, leaving_out
 from estimator_core.config import RunConfig
 from estimator_core.errors import ArgumentError, ArgumentTypeError
@@ -449,9 +450,8 @@ class Estimator:
             return self
         model_dir = made_directory(self.model_dir)
         with self._preparation.observing(model_dir if self._config.is_chief else None) as seeing:
-            of_call = CallOf(mode=ModeKeys.TRAIN, name=None, directory=model_dir, checkpoint=None)
             call = TrainArguments(
-                context=outermost_context(of_call, self, self._devices, self._params, self._plugins),
+                context=outermost_context(self, self._devices, self._params, self._plugins),
                 programs=self._programs,
                 state=self._state,
                 fresh=self._fresh,
@@ -475,12 +475,20 @@ class Estimator:
 
     def _context(self, mode: str, name: str | None = None, checkpoint: str | None = None) -> RunContext:
         """Returns the context of a call: part of the call in progress, or a new one."""
-        directory = Path(self.eval_dir(name) if mode == ModeKeys.EVAL else self.model_dir)
-        call = CallOf(mode=mode, name=name, directory=directory, checkpoint=checkpoint)
-        if self._open.context is not None:
-            return inner_context(self._open.context, call)
-        self._place.refresh(lambda: self._devices.processes)
-        return outermost_context(call, self, self._devices, self._params, self._plugins)
+        outer = self._open.context
+        if outer is None:
+            self._place.refresh(lambda: self._devices.processes)
+        return replace(
+            outer or outermost_context(self, self._devices, self._params, self._plugins),
+            outer=outer,
+            mode=mode,
+            name=name,
+            directory=Path(self.eval_dir(name) if mode == ModeKeys.EVAL else self.model_dir),
+            checkpoint=checkpoint,
+            summaries=NO_SUMMARIES,
+            decisions=NOBODY_ASKS,  # it belongs to no save, so it is not interrupted
+            replaces=False,
+        )
 
     @contextlib.contextmanager
     def _entered(self, context: RunContext) -> Generator[None]:

@@ -20,6 +20,7 @@ from estimator_core.coordinator import Coordinator
 
 if TYPE_CHECKING:
     from estimator_core._loop.shared_feed import SharedFeed
+    from estimator_core._loop.steps_per_dispatch import GroupTuner
 
 _log = logging.getLogger("estimator_core")
 
@@ -120,30 +121,6 @@ class Ways(Protocol):
         ...
 
 
-class Tuner(Protocol):
-    """Decides during a call how many batches a dispatch contains."""
-
-    def begin(self, batches: Batches, first: Batch) -> bool:
-        """Called before the first dispatch. Returns whether batches like the first one come in groups already."""
-        ...
-
-    def look(self, batches: Batches, newest: Dispatch, ways: Ways, room: float, dispatches: int) -> None:
-        """Called after dispatches, of which `newest` is the last. `room` batches may be drawn now."""
-        ...
-
-    def wait(self) -> float:
-        """Returns the number of seconds in which `look` would do nothing."""
-        ...
-
-    def away(self) -> AbstractContextManager[None]:
-        """Inside the block, the call does nothing, because its caller acts instead."""
-        ...
-
-    def close(self) -> None:
-        """Called at the end of the call."""
-        ...
-
-
 class Batches:
     """Supplies batches one by one, or `k` batches of one shape at once. Looking ahead does not consume batches.
 
@@ -177,7 +154,7 @@ class Batches:
         account: TimeSpent,
         *,
         alone: bool = True,
-        tuner: Tuner | None = None,
+        tuner: GroupTuner | None = None,
     ) -> None:
         self._source = iter(source)
         self.stack_arrays = stack_arrays

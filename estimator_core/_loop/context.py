@@ -128,51 +128,20 @@ class CallUnderWay(threading.local):
     context: RunContext | None = None
 
 
-@dataclass(frozen=True, kw_only=True)
-class CallOf:
-    """The properties that distinguish one call of an Estimator from another.
-
-    Attributes:
-        mode: the mode of the call.
-        name: the name of the evaluation.
-        directory: the directory to which the call writes.
-        checkpoint: the checkpoint that it uses. None: the newest state.
-    """
-
-    mode: str
-    name: str | None
-    directory: Path
-    checkpoint: str | None
-
-
-def inner_context(outer: RunContext, call: CallOf) -> RunContext:
-    """Returns the context of a call by a hook or an exporter. It belongs to no save, so it is not interrupted."""
-    return outer.within(
-        mode=call.mode,
-        name=call.name,
-        directory=call.directory,
-        checkpoint=call.checkpoint,
-        summaries=NO_SUMMARIES,
-        decisions=NOBODY_ASKS,
-        replaces=False,
-    )
-
-
-def outermost_context(call: CallOf, estimator: Owner, devices: Devices, params: object, plugins: Plugins) -> RunContext:
-    """Returns the context of a call that is not inside another one."""
+def outermost_context(estimator: Owner, devices: Devices, params: object, plugins: Plugins) -> RunContext:
+    """Returns the context of a training call, which is not inside another one."""
     _ = devices.processes  # so that the config has the index of this process
+    model_dir = Path(estimator.model_dir)
     return RunContext(
-        mode=call.mode,
-        name=call.name,
+        mode=ModeKeys.TRAIN,
         estimator=estimator,
         config=devices.config,
         params=params,
-        directory=call.directory,
+        directory=model_dir,
         devices=devices,
         plugins=plugins,
         summaries=NO_SUMMARIES,
         account=TimeSpent(),
         decisions=NOBODY_ASKS,
-        results=ResultLog(ObserverLedger(Path(estimator.model_dir))),
-        checkpoint=call.checkpoint,
+        results=ResultLog(ObserverLedger(model_dir)),
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -12,26 +12,20 @@ from typing import Any
 import numpy as np
 
 from estimator_core._builtin_hooks.history import History
-from estimator_core._inputs import Batch, BatchSource, InputFn
-from estimator_core._loop.agreement import hooks_of
-from estimator_core._loop.batches import Batches, Feed, feed
+from estimator_core._inputs import Batch, InputFn
 from estimator_core._loop.context import RunContext
 from estimator_core._loop.device_state import DeviceState
 from estimator_core._loop.eval_results import report, write_results
 from estimator_core._loop.eval_total import EvalTotal, prepared
 from estimator_core._loop.evaluate import evaluate_loop
-from estimator_core._loop.hook_calls import HookCalls, in_order
-from estimator_core._loop.hook_schedule import HookSchedule
+from estimator_core._loop.inference_loop import InferenceLoop, inference_loop
 from estimator_core._loop.inference_state import InferenceStates
 from estimator_core._loop.programs import Programs
 from estimator_core._loop.result_log import relative_to
-from estimator_core._loop.resuming import input_context
 from estimator_core._loop.run import LoopRun
-from estimator_core._loop.shared_feed import SharedFeed
-from estimator_core._loop.steps_per_dispatch import GroupTrials, GroupTuner
 from estimator_core._loop.time_spent import EVALUATION
 from estimator_core._summaries import NO_SUMMARIES
-from estimator_core.errors import HookError, InputError, PreemptedError
+from estimator_core.errors import HookError, InputError
 from estimator_core.hooks import Hook
 
 _log = logging.getLogger("estimator_core")
@@ -82,10 +76,10 @@ class EvaluateCall:
                 cleanup.callback(self.context.results.close)
             file = self.context.results.event_file(self.context.directory) if writes else NO_SUMMARIES
             context = replace(self.context, summaries=file)
-            run = _run_of(context, self.steps)
-            calls = HookCalls(in_order([*context.plugins.run_hooks(run), *self.hooks]), run, context.busy)
-            with contextlib.ExitStack() as inputs:
-                metrics = self._run_to_end(context, run, calls, inputs, cleanup)
+            run = LoopRun.of(context, DeviceState(), last_step=self.steps)
+            trials = partial(self.programs.group_trials, context.devices, context.mode, run.fetches)
+            with inference_loop(context, run, self.input_fn, self.hooks, trials, cleanup) as loop:
+                metrics = self._evaluate(context, run, loop)
             report(context, metrics)
             if replaced := sorted(metrics.keys() & run.results):
                 raise HookError(
@@ -98,54 +92,8 @@ class EvaluateCall:
             context.plugins.evaluation_finished(run, metrics)
         return metrics
 
-    def _run_to_end(
-        self,
-        context: RunContext,
-        run: LoopRun,
-        calls: HookCalls,
-        inputs: contextlib.ExitStack,
-        cleanup: contextlib.ExitStack,
-    ) -> dict[str, Any]:
-        """Begins, loops and ends. `end` always runs. `inputs` closes the input, and `cleanup` tells plugins."""
-        source = run.open(self.input_fn, input_context(context.devices))
-        fed = feed(source, context.devices.placement, context.config.prefetch, context.devices.processes)
-        inputs.callback(fed.close)
-        if isinstance(fed, SharedFeed):
-            context.decisions.follow(fed)
-        trials = partial(self.programs.group_trials, context.devices, context.mode, run.fetches)
-        batches = batches_of(context, fed, run, trials)
-        inputs.callback(batches.close)
-        agreement = hooks_of(context.devices)
-        schedule = HookSchedule(
-            calls, run, batches=batches, account=run.time_spent, agreement=agreement, alone_at_wake=True
-        )
-        agreement.watch(fed, schedule.overdue, run)
-        error: BaseException | None = None
-
-        def ended(kind: object, raised: BaseException | None, trace: object) -> None:
-            run.failed = raised is not None
-            context.plugins.run_end(run, raised if error is None else error)
-
-        context.plugins.run_start(run)
-        cleanup.push(ended)
-        try:
-            calls.begin()
-            return self._evaluate(context, run, calls, schedule, source, batches)
-        except BaseException as raised:
-            error, run.failed, run.interrupted = raised, True, isinstance(raised, PreemptedError)
-            raise
-        finally:
-            schedule.end(error)
-
-    def _evaluate(
-        self,
-        context: RunContext,
-        run: LoopRun,
-        calls: HookCalls,
-        schedule: HookSchedule,
-        source: BatchSource,
-        batches: Batches,
-    ) -> dict[str, Any]:
+    def _evaluate(self, context: RunContext, run: LoopRun, loop: InferenceLoop) -> dict[str, Any]:
+        source, batches, calls, schedule = loop
         first: Batch | None = batches.first()
         if self.steps is None and source.endless:
             raise InputError(
@@ -168,24 +116,6 @@ class EvaluateCall:
         return dict(sorted({**metrics, "global_step": step}.items()))
 
 
-def batches_of(
-    context: RunContext, source: Feed | SharedFeed, run: LoopRun, trials: Callable[[], GroupTrials]
-) -> Batches:
-    """Returns the batches of an evaluation or of predictions, one by one or in groups.
-
-    Several processes run batch by batch, because their decisions are sent with the batches.
-
-    Args:
-        context: the context of the call.
-        source: the iterator of batches.
-        run: the run that accounts for the time of drawing.
-        trials: a function that returns the trials of the program, after hooks have declared what they fetch.
-    """
-    placement = context.devices.placement
-    asked = 1 if placement.spans_processes else context.config.batches_per_dispatch
-    return Batches(source, placement.stack, run.time_spent, tuner=GroupTuner(asked, trials))
-
-
 def _checked(run: LoopRun, first: Batch | None) -> Batch:
     """Returns the first batch.
 
@@ -204,11 +134,3 @@ def _checked(run: LoopRun, first: Batch | None) -> Batch:
             "mode 'eval'."
         )
     return first
-
-
-def _run_of(context: RunContext, steps: int | None) -> LoopRun:
-    """Returns the run of the evaluation that hooks see."""
-    run = LoopRun.of(context, DeviceState(), last_step=steps)
-    part = input_context(context.devices)
-    run.input_part, run.input_rows = (part.input_pipeline_id, part.num_input_pipelines), part.rows
-    return run

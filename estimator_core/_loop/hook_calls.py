@@ -27,21 +27,11 @@ from estimator_core.hooks import Hook
 _log = logging.getLogger("estimator_core")
 
 
-@dataclass(frozen=True, kw_only=True)
-class DefaultHooks:
-    """The default hooks of one call, in call order by place.
+def default_hooks(config: RunConfig, plugins: Plugins, history: History) -> tuple[list[Hook], list[Hook]]:
+    """Creates the default hooks of one training call, in call order.
 
-    Attributes:
-        early: the hooks before those of plugins and of the user: step counter, summaries.
-        late: the hooks after them: NaN check, log, history.
-    """
-
-    early: tuple[Hook, ...]
-    late: tuple[Hook, ...]
-
-
-def default_hooks(config: RunConfig, plugins: Plugins, history: History) -> DefaultHooks:
-    """Creates the default hooks of one training call.
+    The first ones are called before the hooks of plugins and of the user: step counter, summaries. The others are
+    called after them: NaN check, log, history.
 
     Args:
         config: the RunConfig, which names the component for each role (`components`), and has the cadence. A cadence of
@@ -64,7 +54,7 @@ def default_hooks(config: RunConfig, plugins: Plugins, history: History) -> Defa
     summaries = made("summary_saver", save_steps=save_steps) if save_steps else []
     log = made("log", tensors={"loss": "loss", "step": "step"}, every_n_iter=every) if every else []
     recorder = [HistoryRecorderHook(history, every)] if every else []
-    return DefaultHooks(early=(*counter, *summaries), late=(*made("nan_tensor"), *log, *recorder))
+    return [*counter, *summaries], [*made("nan_tensor"), *log, *recorder]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,20 +63,17 @@ class HookOrder:
 
     Attributes:
         first: the hooks for evaluations of a save, and between saves.
-        default: the default hooks, before and after the given ones.
-        given: the hooks of plugins, then those of the call, in the order of `in_order`.
+        given: the hooks of plugins and of the call, between the default ones.
         last: the hook that saves.
     """
 
     first: Sequence[Hook]
-    default: DefaultHooks
     given: Sequence[Hook]
     last: Sequence[Hook]
 
     def with_spec(self, chief_hooks: Sequence[object] = (), spec_hooks: Sequence[object] = ()) -> list[Any]:
         """Returns all hooks, including those of the EstimatorSpec for the chief and for every process."""
-        before, after = [*self.first, *chief_hooks], [*spec_hooks, *self.last]
-        return [*before, *self.default.early, *self.given, *self.default.late, *after]
+        return [*self.first, *chief_hooks, *self.given, *spec_hooks, *self.last]
 
 
 def in_order(hooks: Sequence[object]) -> list[Any]:

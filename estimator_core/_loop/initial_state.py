@@ -160,7 +160,7 @@ def fresh_state(
     if warm_start is not None or discovery.asks_for_values:
         from estimator_core._loop.initial_values import initial_overrides
 
-        for name, value in initial_overrides(warm_start, plugins)(values, specs, discovery, seed).items():
+        for name, value in initial_overrides(warm_start, plugins, values, specs, discovery, seed).items():
             values[name] = on_device(placement, value, specs[name])
     return TrainState(clock_on_device(placement, initial_clock(seed)), *_split(values, specs), ())
 

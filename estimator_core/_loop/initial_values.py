@@ -16,32 +16,30 @@ from estimator_core._plugins import Plugins, using_plugins
 from estimator_core._step import Discovery
 from estimator_core.errors import VariableError, did_you_mean
 
-#: Replaces initial values by path: `(values, specs, discovery, seed) -> changed values`.
-Overrides = Callable[[Mapping[str, Any], Mapping[str, VariableSpec], Discovery, int], Mapping[str, Any]]
-
 _log = logging.getLogger("estimator_core")
 _INIT_FN = "Scaffold(init_fn=...)"
 
 
-def initial_overrides(warm_start: InitialValues | None, plugins: Plugins) -> Overrides:
-    """Returns the function that replaces values in a fresh run and logs the origin of each.
+def initial_overrides(
+    warm_start: InitialValues | None,
+    plugins: Plugins,
+    values: Mapping[str, object],
+    specs: Mapping[str, VariableSpec],
+    discovery: Discovery,
+    seed: int,
+) -> dict[str, np.ndarray]:
+    """Returns the values to replace in a fresh run, by path, and logs the origin of each.
 
     Sources use these plugins to read a URL or a path.
     """
-
-    def overrides(
-        values: Mapping[str, object], specs: Mapping[str, VariableSpec], discovery: Discovery, seed: int
-    ) -> Mapping[str, np.ndarray]:
-        sources = [*([] if warm_start is None else [warm_start]), *discovery.requests]
-        init_fn = None if discovery.scaffold is None else discovery.scaffold.init_fn
-        with using_plugins(plugins):
-            replaced = replaced_values(values, specs, seed=seed, sources=sources, init_fn=init_fn)
-        if replaced:
-            lines = (f"  {path}: {_described(one)}" for path, one in replaced.items())
-            _log.info("Initial values from elsewhere:\n%s", "\n".join(lines))
-        return {path: one.value for path, one in replaced.items()}
-
-    return overrides
+    sources = [*([] if warm_start is None else [warm_start]), *discovery.requests]
+    init_fn = None if discovery.scaffold is None else discovery.scaffold.init_fn
+    with using_plugins(plugins):
+        replaced = replaced_values(values, specs, seed=seed, sources=sources, init_fn=init_fn)
+    if replaced:
+        lines = (f"  {path}: {_described(one)}" for path, one in replaced.items())
+        _log.info("Initial values from elsewhere:\n%s", "\n".join(lines))
+    return {path: one.value for path, one in replaced.items()}
 
 
 def replaced_values(

@@ -5,26 +5,22 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Generator, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from estimator_core._inputs import Batch, InputFn
-from estimator_core._loop.agreement import hooks_of
-from estimator_core._loop.batches import Batches, feed
 from estimator_core._loop.context import RunContext
 from estimator_core._loop.device_state import DeviceState
 from estimator_core._loop.dispatch import Dispatch, check_fetches
 from estimator_core._loop.dispatch import single as one_batch
-from estimator_core._loop.evaluate_call import batches_of
-from estimator_core._loop.hook_calls import HookCalls, in_order
-from estimator_core._loop.hook_schedule import HookSchedule
+from estimator_core._loop.inference_loop import InferenceLoop, inference_loop
 from estimator_core._loop.inference_state import InferenceStates
 from estimator_core._loop.predict import predict_loop
 from estimator_core._loop.predictions import Predictions, check_predict_keys, on_host
 from estimator_core._loop.programs import Programs
 from estimator_core._loop.result_log import relative_to
-from estimator_core._loop.resuming import input_context
 from estimator_core._loop.run import LoopRun
 from estimator_core._step import TrainState
 from estimator_core.hooks import Hook
@@ -61,59 +57,26 @@ class PredictCall:
         Raises:
             ArgumentError: the processes make different calls.
         """
-        checkpoint = relative_to(self.context.estimator.model_dir, self.checkpoint_path)
-        with self.context.together("predict", self.hooks, keys=self.predict_keys, checkpoint=checkpoint):
-            yield from self._run_to_end()
-
-    def _run_to_end(self) -> Iterator[Any]:
-        """Begins, loops and ends. `end` is always called."""
         context = self.context
-        devices, config = context.devices, context.config
-        error: BaseException | None = None
-        context.plugins.open_call(config)
-        run = LoopRun.of(context, DeviceState())
-        source = run.open(self.input_fn, input_context(devices))
-        fed = feed(source, devices.placement, config.prefetch, devices.processes)
-        batches = batches_of(context, fed, run, lambda: self.programs.group_trials(devices, ModeKeys.PREDICT))
-        calls = HookCalls(in_order([*context.plugins.run_hooks(run), *self.hooks]), run, context.busy)
-        agreement = hooks_of(devices)
-        schedule = HookSchedule(
-            calls, run, batches=batches, account=run.time_spent, agreement=agreement, alone_at_wake=True
-        )
-        agreement.watch(fed, schedule.overdue, run)
-        context.plugins.run_start(run)
-        try:
-            calls.begin()
-            first: Batch | None = batches.first()
-            if first is not None:
-                with devices.placement.context():
-                    snapshot = self.states.get(context, first, self.checkpoint_path)
-                yield from self._predict(run, calls, schedule, snapshot, first, batches)
-        except GeneratorExit:
-            raise
-        except BaseException as raised:
-            error, run.failed = raised, True
-            raise
-        finally:
-            try:
-                with contextlib.closing(fed), contextlib.closing(batches):
-                    schedule.end(error)
-            except BaseException as raised:
-                error, run.failed = raised if error is None else error, True
-                raise
-            finally:
-                context.plugins.run_end(run, error)
+        devices = context.devices
+        given = {
+            "keys": self.predict_keys,
+            "checkpoint": relative_to(context.estimator.model_dir, self.checkpoint_path),
+        }
+        with context.together("predict", self.hooks, **given), contextlib.ExitStack() as cleanup:
+            context.plugins.open_call(context.config)
+            run = LoopRun.of(context, DeviceState())
+            trials = partial(self.programs.group_trials, devices, ModeKeys.PREDICT)
+            with inference_loop(context, run, self.input_fn, self.hooks, trials, cleanup) as loop:
+                first: Batch | None = loop.batches.first()
+                if first is not None:
+                    with devices.placement.context():
+                        snapshot = self.states.get(context, first, self.checkpoint_path)
+                    yield from self._predict(run, loop, snapshot, first)
 
-    def _predict(
-        self,
-        run: LoopRun,
-        calls: HookCalls,
-        schedule: HookSchedule,
-        snapshot: TrainState,
-        first: Batch,
-        batches: Batches,
-    ) -> Iterator[Any]:
+    def _predict(self, run: LoopRun, loop: InferenceLoop, snapshot: TrainState, first: Batch) -> Iterator[Any]:
         """Yields the predictions of each batch, or of each example, on the host."""
+        _, batches, calls, schedule = loop
         placement = self.context.devices.placement
         step = self.programs.predict_step(self.context.devices)
         run.live = DeviceState(state=snapshot, step=int(np.asarray(snapshot.clock)[0]))

@@ -112,7 +112,6 @@ class Programs:
                 fetches=fetches,
                 accumulate_steps=config.accumulate_steps,
                 traces=self.traces,
-                precision=config.precision,
                 remat=config.remat,
                 placement=placement,
                 state_shardings=opened.shardings(shardings) if opened and shardings else shardings,

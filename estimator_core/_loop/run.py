@@ -168,6 +168,9 @@ class LoopRun:
             position: the position at which to continue. None: the start.
         """
         functions = self._batch_functions
+        if context is not None:
+            self.input_part = context.input_pipeline_id, context.num_input_pipelines
+            self.input_rows = context.rows
 
         def convert(element: object) -> Any:
             features, labels = split_element(element)

@@ -111,10 +111,10 @@ class TrainRun:
         self._checkpointer = checkpointer = self._made_checkpointer()
         # A policy among the hooks of the call has its place in `first` and `last`.
         no_policies = [hook for hook in call.hooks if not isinstance(hook, CheckpointPolicy)]
+        early, late = default_hooks(config, plugins, call.history)
         self._order = HookOrder(
             first=() if checkpointer is None else checkpointer.first,
-            default=default_hooks(config, plugins, call.history),
-            given=in_order([*plugins.run_hooks(run), *no_policies]),
+            given=(*early, *in_order([*plugins.run_hooks(run), *no_policies]), *late),
             last=() if checkpointer is None else checkpointer.last,
         )
         self._calls = HookCalls(self._order.with_spec(), run, context.busy)

@@ -58,7 +58,7 @@ def installed_candidates() -> list[Candidate]:
             name=entry.name,
             distribution=distribution,
             version=version,
-            load=_importer(entry),
+            load=entry.load,
             module=entry.value,
             installed=entry.dist,
         )
@@ -192,10 +192,6 @@ def _named(distribution: metadata.Distribution | None) -> tuple[str, str | None]
         return (found["Name"], found["Version"]) if found and "Name" in found else (_NAMELESS, None)
     except (OSError, TypeError, ValueError):  # a broken installation, without the metadata file
         return _NAMELESS, None
-
-
-def _importer(entry: metadata.EntryPoint) -> Callable[[], Any]:
-    return lambda: entry.load()
 
 
 def _constant(plugin: object) -> Callable[[], Any]:

@@ -96,9 +96,7 @@ class Plugins:
         self._extra = tuple(extra)
         self._options = dict(options or {})
         self._lock = RLock()
-        self._loaded: LoadedPlugins | None = None
-        self._registry: Registry | None = None
-        self._run_level: RunLevel | None = None
+        self._parts: tuple[LoadedPlugins, Registry, RunLevel] | None = None  # None: nothing has been scanned yet
         self._candidates: list[Candidate] = []
         self._code: list[dict[str, str]] | None = None
         self._used: dict[tuple[str, str], Registered] = {}
@@ -372,7 +370,7 @@ class Plugins:
 
     def _ready(self) -> tuple[LoadedPlugins, Registry, RunLevel]:
         with self._lock:
-            if self._loaded is None or self._registry is None or self._run_level is None:
+            if self._parts is None:
                 installed = installed_candidates()
                 warn_unmatched(self._settings, installed)
                 candidates = [builtin_candidate(), *installed, *given_candidates(self._extra, installed)]
@@ -388,16 +386,15 @@ class Plugins:
                 )
                 warn_of_options(self._environ, loaded.records)
                 self._candidates = candidates
-                self._registry = Registry(loaded.records)
+                registry = Registry(loaded.records)
                 for override, chosen in self._settings.policy.overrides.items():
                     try:
-                        self._registry.require_replaceable(override, chosen)
+                        registry.require_replaceable(override, chosen)
                     except ArgumentError as error:
                         files = ", ".join(self._settings.policy.files)
                         raise ArgumentError(f"{files} overrides {override}: {error}") from error
-                self._run_level = RunLevel(loaded.implementations, options, self._settings)
-                self._loaded = loaded
-            return self._loaded, self._registry, self._run_level
+                self._parts = loaded, registry, RunLevel(loaded.implementations, options, self._settings)
+            return self._parts
 
     def __getstate__(self) -> dict[str, Any]:
         extra = [("module", one.__name__) if isinstance(one, ModuleType) else ("object", one) for one in self._extra]

@@ -46,7 +46,6 @@ class Observed:
     seconds: float = 0.0
     output: str = ""
     heavy: tuple[str, ...] = ()
-    before: frozenset[str] = frozenset()
 
     def notes(self) -> tuple[str, ...]:
         """Returns one line for each fault at import."""
@@ -63,8 +62,8 @@ class Observed:
 @contextmanager
 def observe() -> Generator[Observed]:
     """Captures the output of the block, so that lists and JSON stay clean, and measures its time."""
-    observed = Observed(before=frozenset(HEAVY_PACKAGES & sys.modules.keys()))
-    buffer = io.StringIO()
+    observed, buffer = Observed(), io.StringIO()
+    before = HEAVY_PACKAGES & sys.modules.keys()
     start = time.perf_counter()
     try:
         with redirect_stdout(buffer), redirect_stderr(buffer):
@@ -72,7 +71,7 @@ def observe() -> Generator[Observed]:
     finally:
         observed.seconds = time.perf_counter() - start
         observed.output = buffer.getvalue()
-        observed.heavy = tuple(sorted((HEAVY_PACKAGES & sys.modules.keys()) - observed.before))
+        observed.heavy = tuple(sorted((HEAVY_PACKAGES & sys.modules.keys()) - before))
 
 
 _DECLARATIONS: tuple[tuple[str, str, type], ...] = (

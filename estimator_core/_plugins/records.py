@@ -71,79 +71,31 @@ class Kind:
             require(self.scaffold, OBJECT, f"scaffold of kind {self.name!r}", "'package:folder'")
 
 
-def _kind(name: str, title: str, contract: str, suite: str, target: str) -> Kind:
-    return Kind(name=name, title=title, contract=f"estimator_core{contract}", suite=f"{suite}Suite", target=target)
+def _kind(name: str, title: str, contract: str, target: str, *, suite: str = "") -> Kind:
+    """Returns a kind of the core. Its suite has the name of the contract, unless another one is given."""
+    suite = suite or f"{contract.partition(':')[2]}Suite"
+    return Kind(name=name, title=title, contract=f"estimator_core{contract}", target=target, suite=suite)
 
 
+_CALLED = "a class or function whose call returns"
+_CALLED_WITHOUT = "a class or function whose call without arguments returns"
+_PROCESSES = "a function whose call with Processes, or None, and the options of its plugin returns a Coordinator"
+_URL = "a class or function whose call with a URL and `options=` returns a Storage; the name is the scheme"
 _TABLE = (
-    _kind("head", "heads", ".heads:Head", "Head", "a class or function that returns a Head for keyword arguments"),
-    _kind("hook", "hooks", ".hooks:Hook", "Hook", "a class or function whose call returns a Hook"),
-    _kind("exporter", "exporters", ".export:Exporter", "Exporter", "a class or function that returns an Exporter"),
-    _kind(
-        "format",
-        "export formats",
-        ".export:ExportFormat",
-        "ExportFormat",
-        "a class or function whose call without arguments returns an ExportFormat",
-    ),
-    _kind(
-        "backend",
-        "backends",
-        ".backends:Backend",
-        "Backend",
-        "a class or function whose call without arguments returns a Backend",
-    ),
-    _kind("model", "models", ":Estimator", "Model", "a class or function whose call returns an Estimator"),
-    _kind(
-        "adapter",
-        "module adapters",
-        ".model:ModuleAdapter",
-        "ModuleAdapter",
-        "a class or function whose call without arguments returns a ModuleAdapter",
-    ),
-    _kind("input", "inputs", ".inputs:InputFn", "Input", "a function whose call returns an input_fn"),
-    _kind(
-        "transform",
-        "host transforms",
-        ".inputs:HostTransform",
-        "HostTransform",
-        "a class whose call returns a HostTransform",
-    ),
-    _kind(
-        "initial_values",
-        "initial values",
-        ".model:InitialValues",
-        "InitialValues",
-        "a class or function whose call returns InitialValues",
-    ),
-    _kind(
-        "export_check",
-        "export checks",
-        ".export:ExportCheck",
-        "ExportCheck",
-        "a class or function whose call without arguments returns an ExportCheck",
-    ),
-    _kind(
-        "checkpoint_policy",
-        "checkpoint policies",
-        ".hooks:CheckpointPolicy",
-        "CheckpointPolicy",
-        "a class or function whose call returns a CheckpointPolicy",
-    ),
-    _kind(
-        "coordinator",
-        "coordinators",
-        ".coordinator:Coordinator",
-        "Coordinator",
-        "a function whose call with Processes, or None, and the options of its plugin returns a Coordinator",
-    ),
-    _kind(
-        "storage",
-        "storages",
-        ".storage:Storage",
-        "Storage",
-        "a class or function whose call with a URL and `options=` returns a Storage; the name is the scheme",
-    ),
+    _kind("head", "heads", ".heads:Head", "a class or function that returns a Head for keyword arguments"),
+    _kind("hook", "hooks", ".hooks:Hook", f"{_CALLED} a Hook"),
+    _kind("exporter", "exporters", ".export:Exporter", "a class or function that returns an Exporter"),
+    _kind("format", "export formats", ".export:ExportFormat", f"{_CALLED_WITHOUT} an ExportFormat"),
+    _kind("backend", "backends", ".backends:Backend", f"{_CALLED_WITHOUT} a Backend"),
+    _kind("model", "models", ":Estimator", f"{_CALLED} an Estimator", suite="ModelSuite"),
+    _kind("adapter", "module adapters", ".model:ModuleAdapter", f"{_CALLED_WITHOUT} a ModuleAdapter"),
+    _kind("input", "inputs", ".inputs:InputFn", "a function whose call returns an input_fn", suite="InputSuite"),
+    _kind("transform", "host transforms", ".inputs:HostTransform", "a class whose call returns a HostTransform"),
+    _kind("initial_values", "initial values", ".model:InitialValues", f"{_CALLED} InitialValues"),
+    _kind("export_check", "export checks", ".export:ExportCheck", f"{_CALLED_WITHOUT} an ExportCheck"),
+    _kind("checkpoint_policy", "checkpoint policies", ".hooks:CheckpointPolicy", f"{_CALLED} a CheckpointPolicy"),
+    _kind("coordinator", "coordinators", ".coordinator:Coordinator", _PROCESSES),
+    _kind("storage", "storages", ".storage:Storage", _URL),
 )
 
 #: The kinds of components that the core defines, by name.

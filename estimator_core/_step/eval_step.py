@@ -81,7 +81,7 @@ class EvalStep:
         example_mean: whether "loss" weights batches by their examples.
         fetches: the names of the predictions and tensors that are returned for hooks.
         traces: the counter of the traces of model_fn.
-        placement: the mesh; None with one device.
+        placement: the placement on the devices.
     """
 
     def __init__(
@@ -92,14 +92,14 @@ class EvalStep:
         example_mean: bool,
         fetches: frozenset[str],
         traces: Counter[str],
-        placement: Placement | None = None,
+        placement: Placement,
     ) -> None:
         self._model_fn = model_fn
         self._specs = specs
         self._example_mean = example_mean
         self.fetches = fetches
         self._traces = traces
-        self._placement = None if placement is None or placement.single else placement
+        self._placement = None if placement.single else placement
         self._programs: dict[Any, _Program] = {}
         #: The program of the previous batch, which fits most batches.
         self._quick: Callable[..., EvalOutputs] | None = None

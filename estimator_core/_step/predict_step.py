@@ -34,12 +34,12 @@ class PredictStep:
         specs: Callable[[], Mapping[str, VariableSpec]],
         *,
         traces: Counter[str],
-        placement: Placement | None = None,
+        placement: Placement,
     ) -> None:
         self._model_fn = model_fn
         self._specs = specs
         self._traces = traces
-        whole = placement.replicated if placement is not None and placement.spans_processes else None
+        whole = placement.replicated if placement.spans_processes else None
         self._run: Any = jax.jit(self._predict, out_shardings=whole)
         self._run_several: Callable[..., PyTree] = jax.jit(self._predict_several)
         self.hooks: tuple[Hook, ...] = ()

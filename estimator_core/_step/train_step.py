@@ -53,9 +53,8 @@ class TrainStep:
         fetches: names of outputs that are computed but not returned by default: predictions, tensors, "gradient_norm".
         accumulate_steps: micro-batches each batch is split into.
         traces: counts the traces of model_fn.
-        precision: the policy. "float16" scales the loss and skips steps whose gradients overflow.
         remat: the values that the backward pass recomputes. See `rematerialised`.
-        placement: the mesh; None with one device.
+        placement: the placement on the devices.
         state_shardings: the shardings of the new state. None with one device.
         packing: how programs accept and return the state. None: the state itself.
 
@@ -71,11 +70,10 @@ class TrainStep:
         fetches: frozenset[str],
         accumulate_steps: int,
         traces: Counter[str],
-        precision: str = "float32",
-        remat: str = "none",
-        placement: Placement | None = None,
-        state_shardings: TrainState | None = None,
-        packing: Packing | None = None,
+        remat: str,
+        placement: Placement,
+        state_shardings: TrainState | None,
+        packing: Packing | None,
     ) -> None:
         assert discovery.train_op is not None
         self._model_fn = model_fn
@@ -86,9 +84,9 @@ class TrainStep:
         self._traces = traces
         self.texts: dict[str, str] = {}
         self._lookup_shapes: dict[object, Mapping[str, Any]] = {discovery.decisions.batch: discovery.lookups}
-        self._scaled = scales_loss(precision)
+        self._scaled = scales_loss(model_fn.precision)
         self._remat = remat
-        self._placement = None if placement is None or placement.single else placement
+        self._placement = None if placement.single else placement
         self._shardings = state_shardings
         self._jit: dict[str, Any] = {"donate_argnums": 0}
         if state_shardings is not None:

@@ -16,6 +16,9 @@ import optax
 import pytest
 
 import estimator_core as ec
+from estimator_core._loop.device_state import DeviceState
+from estimator_core._loop.run import LoopRun
+from estimator_core._summaries import NO_SUMMARIES
 
 
 class StopAfter(ec.Hook):
@@ -382,3 +385,20 @@ def test_evaluations_may_have_batches_of_another_form(make_estimator: Any) -> No
             {"mean": 3.0, "weighted": 7.5, "loss": 2.5, "global_step": 1}
         )
         assert estimator.evaluate(plain) == pytest.approx({"mean": 2.5, "loss": 2.5, "global_step": 1})
+
+
+def test_every_call_knows_the_part_of_the_input_that_it_draws(tmp_path: Path) -> None:
+    run = LoopRun(
+        mode="train",
+        estimator=None,
+        config=ec.RunConfig(),
+        params=None,
+        model_dir=tmp_path,
+        summaries=NO_SUMMARIES,
+        live=DeviceState(),
+    )
+    assert run.input_part == (0, 1)
+    context = ec.inputs.InputContext(num_input_pipelines=2, input_pipeline_id=1)
+    run.open(lambda: [{"x": np.zeros(8)}], context).close()
+    assert run.input_part == (1, 2)
+    assert run.input_rows(8).tolist() == [4, 5, 6, 7]
