@@ -87,7 +87,7 @@ def given_candidates(extra: Sequence[object], installed: Iterable[Candidate] = (
             name=unique,
             distribution=None,
             version=None,
-            load=_constant(plugin),
+            load=lambda plugin=plugin: plugin,
             given=True,
             module=module,
             belongs_to=_owner(module, known),
@@ -192,10 +192,6 @@ def _named(distribution: metadata.Distribution | None) -> tuple[str, str | None]
         return (found["Name"], found["Version"]) if found and "Name" in found else (_NAMELESS, None)
     except (OSError, TypeError, ValueError):  # a broken installation, without the metadata file
         return _NAMELESS, None
-
-
-def _constant(plugin: object) -> Callable[[], Any]:
-    return lambda: plugin
 
 
 def _name_of(plugin: object) -> str:

@@ -25,7 +25,7 @@ from estimator_core._plugins.loader import LoadedPlugins, load_plugins
 from estimator_core._plugins.options import options_of_plugins
 from estimator_core._plugins.plugin_code import import_target
 from estimator_core._plugins.records import Kind, PluginRecord
-from estimator_core._plugins.registry import Registered, Registry, opening_line, with_collisions
+from estimator_core._plugins.registry import Registered, Registry, opening_line
 from estimator_core._plugins.run_level import RunLevel, logger, warn_of_hooks, warn_of_options, warn_unmatched
 from estimator_core._plugins.settings import policy_files, policy_of, resolve_settings
 from estimator_core._wrong_arguments import suggestion
@@ -224,8 +224,7 @@ class Plugins:
         """Returns every plugin, including broken and blocked ones: those of the core, installed ones by name, and those
         passed in code.
         """
-        loaded, registry = self._ready()[:2]
-        return with_collisions(loaded.records, registry)
+        return self._ready()[1].records()
 
     def versions(self) -> list[dict[str, str]]:
         """Returns the plugins in use, for manifests: `{"distribution", "version", "hash"}` each, sorted by

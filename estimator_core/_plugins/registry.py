@@ -145,6 +145,10 @@ class Registry:
         """Returns whether the core itself provides a component."""
         return any(one.plugin.builtin for one in self._of(kind).get(name, []))
 
+    def records(self) -> tuple[PluginRecord, ...]:
+        """Returns the records of all plugins, each with a note for every name that it shares with another plugin."""
+        return tuple(replace(record, notes=(*record.notes, *self.collisions(record))) for record in self._records)
+
     def collisions(self, plugin: PluginRecord) -> list[str]:
         """Returns one line for each name that a plugin shares with another."""
         lines: list[str] = []
@@ -168,11 +172,6 @@ class Registry:
 #: The largest number of packages of one version that are listed by name. Larger groups are released together and only
 #: counted.
 _NAMED = 5
-
-
-def with_collisions(records: Sequence[PluginRecord], registry: Registry) -> tuple[PluginRecord, ...]:
-    """Returns the records, each with a note for every name that it shares with another plugin."""
-    return tuple(replace(record, notes=(*record.notes, *registry.collisions(record))) for record in records)
 
 
 def opening_line(records: Sequence[PluginRecord]) -> str:

@@ -99,17 +99,15 @@ class RunLevel:
                     self._report("estimator_run_hooks", implementation, PluginError(wrong))
         return hooks
 
-    def notify(self, name: str, config: Any, **arguments: Any) -> list[Any]:
-        """Calls every implementation of a specification that the RunConfig does not disable. Returns the results."""
-        results: list[Any] = []
+    def notify(self, name: str, config: Any, **arguments: Any) -> None:
+        """Calls every implementation of a specification that the RunConfig does not disable."""
         for implementation in self._enabled(name, config):
             seen = dict(arguments)
             if "run" in seen:
                 seen["run"] = observed(seen["run"], implementation.record.label)
             if "metrics" in seen:
                 seen["metrics"] = read_only(seen["metrics"])
-            results.append(self._call(name, implementation, seen))
-        return results
+            self._call(name, implementation, seen)
 
     def rehearse(self, config: Any, **arguments: Any) -> list[Exception]:
         """Returns the faults that plugins predict for a run. Each names its plugin."""
