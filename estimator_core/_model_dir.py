@@ -95,18 +95,10 @@ class LocalModelDir:
         path: the path of the directory.
     """
 
+    url = ""
+
     def __init__(self, path: Path) -> None:
-        self._path = path
-
-    @property
-    def path(self) -> Path:
-        """The directory that the run uses."""
-        return self._path
-
-    @property
-    def url(self) -> str:
-        """An empty URL, because the directory is not a copy of one."""
-        return ""
+        self.path = path
 
     def refresh(self, processes: Callable[[], Coordinator]) -> None:
         """Does nothing, because there are no files to fetch."""

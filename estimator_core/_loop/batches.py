@@ -8,7 +8,6 @@ import math
 import statistics
 from collections import deque
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, nullcontext
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
@@ -20,7 +19,6 @@ from estimator_core.coordinator import Coordinator
 
 if TYPE_CHECKING:
     from estimator_core._loop.shared_feed import SharedFeed
-    from estimator_core._loop.steps_per_dispatch import GroupTuner
 
 _log = logging.getLogger("estimator_core")
 
@@ -130,12 +128,12 @@ class Batches:
         account: the account that receives the seconds of drawing.
         alone: whether the batches belong to this process alone. Otherwise no batch is drawn ahead, and an input error
             is raised at once, because the other processes stop at the same place.
-        tuner: the tuner, which changes `k` while the call runs.
 
     Attributes:
         k: the number of steps per dispatch. Groups have exactly `k` or 1 batches, so that each batch shape has only two
             executables.
         quick: whether the newest draw was too short to delay the device.
+        newest: the newest dispatch.
 
     Example:
         >>> import numpy as np
@@ -148,27 +146,19 @@ class Batches:
     """
 
     def __init__(
-        self,
-        source: Iterator[Batch],
-        stack_arrays: Stacking,
-        account: TimeSpent,
-        *,
-        alone: bool = True,
-        tuner: GroupTuner | None = None,
+        self, source: Iterator[Batch], stack_arrays: Stacking, account: TimeSpent, *, alone: bool = True
     ) -> None:
         self._source = iter(source)
         self.stack_arrays = stack_arrays
         self._account = account
         self.alone = alone
-        self._tuner = tuner
         self.k = 1
         self.quick = True
         self._only: Any = None
         self._patience = math.inf
         self._ahead: deque[Batch] = deque()
         self._group: Dispatch | None = None  # the first batches in `_ahead`, which stay there until the group is used
-        self._newest: Dispatch | None = None
-        self._dispatches = 1  # since the last call of the tuner
+        self.newest: Dispatch | None = None
         self._error: Exception | None = None
         self._over = False
 
@@ -204,10 +194,6 @@ class Batches:
         """Returns the source of batches if they are passed one by one and none has been drawn ahead; otherwise None."""
         return self._source if self.k == 1 and not self._ahead else None
 
-    def used(self, newest: Batch, count: int) -> None:
-        """Records that `count` batches of `singles` have been used, each by itself."""
-        self._newest, self._dispatches = single(newest), count
-
     def end(self, error: Exception | None = None) -> None:
         """Records that the source has ended, or failed."""
         self._source, self._over = iter(()), True
@@ -235,7 +221,7 @@ class Batches:
             self._source, self._over = iter(()), True
         else:
             self.quick = took < QUICK_DRAW_SECS * dispatch[3]  # the steps: an index is faster than a name
-        self._newest = dispatch
+        self.newest = dispatch
         return dispatch
 
     def prepare(self, room: float) -> None:
@@ -253,29 +239,6 @@ class Batches:
         """Raises the error of the input, after every batch before it has been used."""
         if self._over and self._error is not None:
             raise self._error
-
-    def begin(self, first: Batch) -> bool:
-        """Calls the tuner before the first dispatch. Returns whether batches like the first one are grouped."""
-        return self._tuner is not None and self._tuner.begin(self, first)
-
-    def tune(self, ways: Ways, room: float) -> None:
-        """Calls the tuner after a dispatch. `room` is the number of batches that may be drawn now."""
-        if self._tuner is not None and self._newest is not None:
-            dispatches, self._dispatches = self._dispatches, 1
-            self._tuner.look(self, self._newest, ways, room, dispatches)
-
-    def until_tuned(self) -> float:
-        """Returns the number of seconds in which `tune` would do nothing."""
-        return math.inf if self._tuner is None else self._tuner.wait()
-
-    def away(self) -> AbstractContextManager[None]:
-        """Inside the block, the call does nothing, because its caller acts instead."""
-        return nullcontext() if self._tuner is None else self._tuner.away()
-
-    def close(self) -> None:
-        """Called at the end of the call. The owner of the source closes it."""
-        if self._tuner is not None:
-            self._tuner.close()
 
     def _group_or_single(self, room: float) -> Dispatch | None:
         """Returns the next group if `room` permits it, and a dispatch of one batch otherwise; None at the end."""

@@ -5,15 +5,21 @@ from __future__ import annotations
 from typing import Any
 
 from estimator_core._loop.agreement import Decisions
-from estimator_core._loop.batches import Batches
 from estimator_core._loop.eval_total import EvalTotal
 from estimator_core._loop.hook_schedule import HookSchedule
 from estimator_core._loop.run import LoopRun
+from estimator_core._loop.steps_per_dispatch import TunedBatches
 from estimator_core._loop.unobserved_batches import add_unobserved
 
 
 def evaluate_loop(
-    run: LoopRun, batches: Batches, total: EvalTotal, hooks: HookSchedule, decisions: Decisions, *, steps: int | None
+    run: LoopRun,
+    batches: TunedBatches,
+    total: EvalTotal,
+    hooks: HookSchedule,
+    decisions: Decisions,
+    *,
+    steps: int | None,
 ) -> dict[str, Any]:
     """Evaluates up to `steps` batches (None: the whole input). Metrics are read from the device once, at the end.
 

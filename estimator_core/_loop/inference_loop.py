@@ -8,13 +8,13 @@ from typing import NamedTuple
 
 from estimator_core._inputs import BatchSource, InputFn
 from estimator_core._loop.agreement import hooks_of
-from estimator_core._loop.batches import Batches, feed
+from estimator_core._loop.batches import feed
 from estimator_core._loop.context import RunContext
 from estimator_core._loop.hook_calls import HookCalls, in_order
 from estimator_core._loop.hook_schedule import HookSchedule
 from estimator_core._loop.resuming import input_context
 from estimator_core._loop.run import LoopRun
-from estimator_core._loop.steps_per_dispatch import GroupTrials, GroupTuner
+from estimator_core._loop.steps_per_dispatch import GroupTrials, TunedBatches
 from estimator_core.errors import PreemptedError
 from estimator_core.hooks import Hook
 
@@ -30,7 +30,7 @@ class InferenceLoop(NamedTuple):
     """
 
     source: BatchSource
-    batches: Batches
+    batches: TunedBatches
     calls: HookCalls
     schedule: HookSchedule
 
@@ -63,7 +63,7 @@ def inference_loop(
         inputs.callback(fed.close)
         context.decisions.follow(fed)
         asked = 1 if placement.spans_processes else config.batches_per_dispatch
-        batches = Batches(fed, placement.stack, run.time_spent, tuner=GroupTuner(asked, trials))
+        batches = TunedBatches(fed, placement.stack, run.time_spent, asked, trials)
         inputs.callback(batches.close)
         calls = HookCalls(in_order([*context.plugins.run_hooks(run), *hooks]), run, context.busy)
         agreement = hooks_of(devices)

@@ -6,11 +6,11 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from estimator_core._loop.batches import Batches
 from estimator_core._loop.dispatch import Dispatch
 from estimator_core._loop.hook_schedule import HookSchedule
 from estimator_core._loop.predictions import Predictions
 from estimator_core._loop.run import LoopRun
+from estimator_core._loop.steps_per_dispatch import TunedBatches
 
 #: The number of dispatches that the device computes ahead of the caller.
 AHEAD = 2
@@ -18,7 +18,7 @@ AHEAD = 2
 
 def predict_loop(
     run: LoopRun,
-    batches: Batches,
+    batches: TunedBatches,
     program: Predictions,
     hooks: HookSchedule,
     on_host: Callable[[Dispatch, Any], Iterator[Any]],

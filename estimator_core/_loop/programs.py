@@ -151,16 +151,9 @@ class Programs:
         key = mode, devices.placement
         if key not in self._discoveries:
             self.traces["discovery"] += 1
+            data = batch.features, batch.labels, batch.weights
             with devices.placement.context():
-                found = discover(
-                    self.model_fn(devices),
-                    mode,
-                    batch.features,
-                    batch.labels,
-                    known=self.specs,
-                    weights=batch.weights,
-                    fresh=fresh,
-                )
+                found = discover(self.model_fn(devices), mode, data, known=self.specs, fresh=fresh)
             self._discoveries[key] = found
             self.specs.update(found.specs)
         return self._discoveries[key]

@@ -105,7 +105,7 @@ class Rehearsal:
         labels = None if mode == ModeKeys.PREDICT else batch.labels
         specs, placement = self.programs.specs, self.context.devices.placement
         with placement.context():
-            found = discover(self.bound, mode, batch.features, labels, known=specs, weights=batch.weights)
+            found = discover(self.bound, mode, (batch.features, labels, batch.weights), known=specs)
         specs.update(found.specs)
         return found.predictions
 

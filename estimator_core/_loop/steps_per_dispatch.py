@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import math
 import time
-from collections.abc import Callable, Generator, MutableMapping
+from collections.abc import Callable, Generator, Iterator, MutableMapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -19,7 +19,8 @@ import numpy as np
 from estimator_core._cluster.processes import chief_says, gather
 from estimator_core._inputs import Batch
 from estimator_core._loop.batches import Batches, Ways
-from estimator_core._loop.dispatch import Dispatch, Program, Stacking, shapes_of, stacked
+from estimator_core._loop.dispatch import Dispatch, Program, Stacking, shapes_of, single, stacked
+from estimator_core._loop.time_spent import TimeSpent
 from estimator_core.coordinator import ALONE, Coordinator
 
 _log = logging.getLogger("estimator_core")
@@ -127,41 +128,61 @@ class GroupTrials:
     counts: dict[Any, int] = field(default_factory=dict[Any, int])
 
 
-class GroupTuner:
-    """Groups the batches of an evaluation or of predictions after the first one: as requested, or after a trial has
-    shown that groups are faster.
+class TunedBatches(Batches):
+    """The batches of an evaluation or of predictions. They are grouped after the first one: as requested, or after a
+    trial has shown that groups are faster.
 
     Args:
+        source, stack_arrays, account: see `Batches`.
         asked: the value of `RunConfig(batches_per_dispatch=...)`.
         trials: a function that returns the trials of the program after it has run. They are read and extended.
     """
 
-    def __init__(self, asked: int | Literal["auto"], trials: Callable[[], GroupTrials] = GroupTrials) -> None:
+    def __init__(
+        self,
+        source: Iterator[Batch],
+        stack_arrays: Stacking,
+        account: TimeSpent,
+        asked: int | Literal["auto"],
+        trials: Callable[[], GroupTrials] = GroupTrials,
+    ) -> None:
+        super().__init__(source, stack_arrays, account)
         self._asked = asked
         self._find_trials = trials
+        self._dispatches = 1  # since the last call of `tune`
         self._open = True
         self._began: float | None = None
 
-    def begin(self, batches: Batches, first: Batch) -> bool:
-        """Groups from the first batch on, if a trial in an earlier call was faster."""
+    def begin(self, first: Batch) -> bool:
+        """Groups from the first batch on, if a trial in an earlier call was faster. Returns whether it was."""
         count = 1 if isinstance(self._asked, int) else self._trials.counts.get(shapes_of(first), 1)
         if count > 1:
-            self._settle(batches, shapes_of(first), count)
+            self._settle(shapes_of(first), count)
         return count > 1
 
-    def look(self, batches: Batches, newest: Dispatch, ways: Ways, room: float, dispatches: int) -> None:
-        """Tries several batches at the right time. Before that, it costs little."""
-        if not self._open:
+    def used(self, newest: Batch, count: int) -> None:
+        """Records that `count` batches of `singles` have been used, each by itself."""
+        self.newest, self._dispatches = single(newest), count
+
+    def tune(self, ways: Ways, room: float) -> None:
+        """Tries several batches at the right time. Before that, it costs little.
+
+        Args:
+            ways: the ways in which the program computes batches.
+            room: the number of batches that may be drawn now.
+        """
+        newest, dispatches, self._dispatches = self.newest, self._dispatches, 1
+        if not self._open or newest is None:
             return
         if isinstance(self._asked, int):
             self._open = False
-            batches.group(self._asked)
-        elif self._is_time(batches, newest.last, room, dispatches) and not ways.has_effects(newest):
-            first = batches.peek(CANDIDATE)
+            self.group(self._asked)
+        elif self._is_time(newest.last, room, dispatches) and not ways.has_effects(newest):
+            first = self.peek(CANDIDATE)
             if _alike(first):
-                self._settle(batches, shapes_of(first[0]), _tried(first, ways, batches.stack_arrays))
+                self._settle(shapes_of(first[0]), _tried(first, ways, self.stack_arrays))
 
-    def wait(self) -> float:
+    def until_tuned(self) -> float:
         """Returns the number of seconds of this call until a trial is due."""
         if not self._open:
             return math.inf
@@ -178,17 +199,17 @@ class GroupTuner:
                 self._began += perf_counter() - began
 
     def close(self) -> None:
-        """Records how long the program has run."""
+        """Records how long the program has run. The owner of the source closes it."""
         if self._open and self._began is not None:
             self._trials.seconds = self._seconds
 
-    def _is_time(self, batches: Batches, batch: Batch, room: float, count: int) -> bool:
+    def _is_time(self, batch: Batch, room: float, count: int) -> bool:
         """Returns whether a trial is due after this batch. Known results for batches of its shapes are applied."""
         trials = self._trials
         if self._began is None:
             self._began = perf_counter()  # after the first batch, which may have compiled
             if (shapes := shapes_of(batch)) in trials.counts:
-                self._settle(batches, shapes, trials.counts[shapes])
+                self._settle(shapes, trials.counts[shapes])
             return False
         trials.batches += count
         if self._seconds < _TRIAL_SECONDS or room < CANDIDATE:
@@ -207,10 +228,10 @@ class GroupTuner:
     def _seconds(self) -> float:
         return self._trials.seconds + (0.0 if self._began is None else perf_counter() - self._began)
 
-    def _settle(self, batches: Batches, shapes: object, count: int) -> None:
+    def _settle(self, shapes: object, count: int) -> None:
         self._open = False
         self._trials.counts[shapes] = count
-        batches.group(count, only=shapes, patience=_PATIENCE_SECONDS)
+        self.group(count, only=shapes, patience=_PATIENCE_SECONDS)
 
 
 def is_worth_it(

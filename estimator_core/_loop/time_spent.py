@@ -31,6 +31,7 @@ class TimeSpent:
         seconds: the seconds by entry, up to the last change of entry.
         drawn: the seconds of the current entry that belong to "input". Drawing adds to them at every step, and the next
             change of entry books them.
+        entry: the current entry, which `change` and `on` set.
 
     Example:
         >>> spent = TimeSpent()
@@ -43,13 +44,8 @@ class TimeSpent:
     def __init__(self) -> None:
         self.seconds: dict[str, float] = dict.fromkeys((STEP, INPUT, COMPILE, HOOKS, EVALUATION, CHECKPOINT), 0.0)
         self.drawn = 0.0
-        self._entry = STEP
+        self.entry = STEP
         self._since = time.perf_counter()
-
-    @property
-    def entry(self) -> str:
-        """The current entry."""
-        return self._entry
 
     @contextlib.contextmanager
     def on(self, entry: str) -> Generator[None]:
@@ -63,10 +59,10 @@ class TimeSpent:
     def change(self, entry: str) -> str:
         """Counts towards an entry from now on, and returns the previous entry."""
         now = time.perf_counter()
-        self.seconds[self._entry] += now - self._since - self.drawn
+        self.seconds[self.entry] += now - self._since - self.drawn
         self.seconds[INPUT] += self.drawn
         self._since, self.drawn = now, 0.0
-        before, self._entry = self._entry, entry
+        before, self.entry = self.entry, entry
         return before
 
     @contextlib.contextmanager
@@ -93,5 +89,5 @@ class TimeSpent:
 
     def charge(self, entry: str, seconds: float) -> None:
         """Moves seconds that have just passed from the current entry to another."""
-        self.seconds[self._entry] -= seconds
+        self.seconds[self.entry] -= seconds
         self.seconds[entry] += seconds

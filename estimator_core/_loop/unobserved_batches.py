@@ -8,13 +8,15 @@ from __future__ import annotations
 from time import monotonic
 
 from estimator_core._loop.agreement import Decisions
-from estimator_core._loop.batches import Batches
 from estimator_core._loop.eval_total import EvalTotal
 from estimator_core._loop.hook_schedule import HookSchedule
 from estimator_core._loop.run import LoopRun
+from estimator_core._loop.steps_per_dispatch import TunedBatches
 
 
-def add_unobserved(run: LoopRun, batches: Batches, total: EvalTotal, hooks: HookSchedule, decisions: Decisions) -> bool:
+def add_unobserved(
+    run: LoopRun, batches: TunedBatches, total: EvalTotal, hooks: HookSchedule, decisions: Decisions
+) -> bool:
     """Works like the evaluation loop, until a hook, a clock, the tuner or the end of the input needs the loop.
 
     Args:

@@ -19,7 +19,7 @@ from estimator_core._model.variables import VariableSpec
 from estimator_core._step import sparse
 from estimator_core._step.model_fn import BoundModelFn
 from estimator_core._step.optimizer import init_opt_state, reject_leaks
-from estimator_core._step.precision import LOSS_SCALE, scales_loss
+from estimator_core._step.precision import LOSS_SCALE, BatchData, scales_loss
 from estimator_core._step.train_op import CustomTrainOp, Group, TrainOp, assign_paths, hyperparameter_kinds, normalize
 from estimator_core._types import Mask, PyTree
 from estimator_core.errors import ModelFnError
@@ -98,11 +98,9 @@ class Discovery:
 def discover(
     model_fn: BoundModelFn,
     mode: str,
-    features: PyTree,
-    labels: PyTree,
+    batch: BatchData,
     *,
     known: Mapping[str, VariableSpec],
-    weights: Mask | jax.ShapeDtypeStruct = None,
     fresh: bool = False,
 ) -> Discovery:
     """Traces model_fn abstractly in one mode.
@@ -110,10 +108,8 @@ def discover(
     Args:
         model_fn: the bound model_fn.
         mode: one of ModeKeys.
-        features: arrays or ShapeDtypeStructs of one batch.
-        labels: the labels in the same form, or None.
+        batch: the arrays or ShapeDtypeStructs of one batch.
         known: variables declared by earlier traces.
-        weights: the mask of a padded batch, or None.
         fresh: whether first values will be computed for the variables.
 
     Raises:
@@ -133,7 +129,7 @@ def discover(
         found.update(scope=scope, spec=spec, lookups=lookups)
         return spec.predictions
 
-    predictions = jax.eval_shape(trace, features, labels, weights)
+    predictions = jax.eval_shape(trace, *batch)
     spec: EstimatorSpec = found["spec"]
     scope: Scope = found["scope"]
     lookups: sparse.Lookups = found["lookups"]
@@ -143,7 +139,7 @@ def discover(
     tables = dict(lookups.tables)
     if mode == ModeKeys.TRAIN:
         train_op, opt_state = _discover_optimizer(spec, specs, tables, scaled=scales_loss(model_fn.precision))
-        decisions = decisions_of(scope, spec, train_op, (features, labels, weights))
+        decisions = decisions_of(scope, spec, train_op, batch)
     metrics = train_metrics(model_fn, spec, scope) if mode == ModeKeys.TRAIN else {}
     reject_tracers_in_hooks(spec)
     return Discovery(

@@ -321,9 +321,7 @@ class TrainStep:
         form = form_of(batch)
         if form not in self._lookup_shapes:
             abstract = jax.tree.map(lambda leaf: jax.ShapeDtypeStruct(leaf.shape, leaf.dtype), batch)
-            features, labels, weights = abstract
-            known = self._discovery.specs
-            found = discover(self._model_fn, ModeKeys.TRAIN, features, labels, known=known, weights=weights)
+            found = discover(self._model_fn, ModeKeys.TRAIN, abstract, known=self._discovery.specs)
             self._lookup_shapes[form] = found.lookups
         return self._lookup_shapes[form]
 

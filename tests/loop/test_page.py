@@ -37,7 +37,7 @@ from estimator_core._loop.hook_schedule import HookSchedule
 from estimator_core._loop.predict import predict_loop
 from estimator_core._loop.predictions import Predictions
 from estimator_core._loop.run import LoopRun
-from estimator_core._loop.steps_per_dispatch import GroupTuner
+from estimator_core._loop.steps_per_dispatch import TunedBatches
 from estimator_core._loop.train import train_loop
 from estimator_core._step.state import FIRST_BAD_STEP
 from estimator_core.errors import PreemptedError
@@ -258,9 +258,9 @@ def total_on_host(dispatch: Any, predictions: Any) -> Iterator[Any]:
         yield from ({"loss": each} for each in predictions["loss"])
 
 
-def grouped(case: Case, world: World, run: Any, calls: HookCalls) -> tuple[Batches, HookSchedule]:
+def grouped(case: Case, world: World, run: Any, calls: HookCalls) -> tuple[TunedBatches, HookSchedule]:
     """Returns the batches of an evaluation or of predictions, and when its hooks have control."""
-    batches = Batches(batches_of(case, world), np.stack, run.time_spent, tuner=GroupTuner(case.k))
+    batches = TunedBatches(batches_of(case, world), np.stack, run.time_spent, case.k)
     schedule = HookSchedule(
         calls, run, batches=batches, account=run.time_spent, agreement=NOBODY_ASKS, alone_at_wake=True
     )

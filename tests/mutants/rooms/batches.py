@@ -50,8 +50,8 @@ MUTANTS = (
         name="shapes-that-were-not-tried-are-grouped",
         guarantee="rule 29",
         file=_ROOM + "steps_per_dispatch.py",
-        old="batches.group(count, only=shapes, ",
-        new="batches.group(count, ",
+        old="self.group(count, only=shapes, ",
+        new="self.group(count, ",
         tests=("test_batches_of_shapes_that_were_not_tried_go_one_by_one",),
     ),
     Mutant(
