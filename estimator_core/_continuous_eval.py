@@ -50,9 +50,9 @@ class _TrainingEnded:
         self._model_dir, self._began = Path(model_dir), time.time()
 
     def __call__(self) -> bool:
-        noted = self._model_dir / FILE
         if ended_step(self._model_dir) is not None:
-            return noted.stat().st_mtime >= self._began or time.time() - self._began > _START_SECS
+            noted = (self._model_dir / FILE).stat().st_mtime
+            return noted >= self._began or time.time() - self._began > _START_SECS
         lock = self._model_dir / LOCK_FILE
         try:
             return time.time() - lock.stat().st_mtime > _ABANDONED_SECS  # killed and not restarted

@@ -129,8 +129,7 @@ def complete_export(estimator: Estimator, path: str) -> None:
 
 def train_within(estimator: Estimator, spec: TrainSpec, evaluations: RunEvaluations | None) -> None:
     """Runs a TrainSpec, with evaluations at its checkpoints if there are any."""
-    listeners = spec.saving_listeners
-    estimator._train(spec.input_fn, spec.hooks, None, spec.max_steps, listeners, evaluations=evaluations)
+    estimator._train(spec.input_fn, spec.hooks, None, spec.max_steps, spec.saving_listeners, evaluations=evaluations)
 
 
 def training_batches(estimator: Estimator, input_fn: InputFn, position: InputPosition | None = None) -> BatchSource:

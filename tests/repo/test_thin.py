@@ -38,7 +38,7 @@ BUDGETS = {
     "_step": 1520,  # ids of any dtype, names of programs, joined columns, tables in forms, notes, optimizers by row
     "_storage": 356,  # file:// in all its forms, files at URLs, for plugins, included
     "_summaries": 330,  # the lock of an event file, and a directory that is removed between two uses
-    "flat": 2874,  # contexts of calls, trace states, dead and owed calls, hooks, what evaluators publish, faults, inner runs, intervals
+    "flat": 2873,  # trace states, dead and owed calls, hooks, what evaluators publish, faults, inner runs, intervals
 }
 
 #: The modules that every author of a model, a hook or a plugin must know.
