@@ -67,6 +67,21 @@ def test_another_word_for_the_switch_is_refused():
         tab.choose_optimizer("SGD", None, "tf")
 
 
+@pytest.mark.parametrize("name", ["Adagrad", "Adam", "Ftrl", "RMSProp", "SGD"])
+def test_the_rate_of_a_name_may_be_a_schedule(name):
+    """The annotation allowed only a number."""
+    schedule = tab.choose_optimizer(name, optax.piecewise_constant_schedule(0.1, {1: 0.5})).transformation
+    constant = tab.choose_optimizer(name, 0.1).transformation
+    weights, gradients = np.ones(2, np.float32), np.array([0.5, -2.0], np.float32)
+    states = [one.init(weights) for one in (schedule, constant)]
+    (first, after), (expected, alike) = (
+        one.update(gradients, state, weights) for one, state in zip((schedule, constant), states, strict=True)
+    )
+    np.testing.assert_allclose(first, expected, rtol=1e-6)
+    second, other = schedule.update(gradients, after, weights)[0], constant.update(gradients, alike, weights)[0]
+    assert np.abs(second - other).min() > 1e-3
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_as_recorded(name, tmp_path):
     estimator, expected = trained(name, tmp_path, "as_tf")

@@ -15,7 +15,7 @@ import pytest
 
 import estimator_core as ec
 from estimator_core import metrics
-from estimator_migration import find, rewrite, table
+from estimator_migration import check, find, rewrite, table
 
 PACKAGES = {"ec": "estimator_core", "jnp": "jax.numpy", "nnx": "flax.nnx"}
 CALL = re.compile(r"(?<![\w.])((?:ec|optax|jnp|nnx|jax|estimator_\w+)(?:\.\w+)+)\(((?:[^()]|\([^()]*\))*)\)")
@@ -128,6 +128,15 @@ def test_names_that_were_without_a_successor_have_one(name: str, place: str) -> 
     row = find(f"tensorflow.{name}")
     assert row is not None
     assert row.place == place
+
+
+@pytest.mark.parametrize("alternatives", [", {'a': f}", ", receiver_tensors_alternatives={'a': f}"])
+def test_alternative_inputs_of_a_receiver_have_a_note(alternatives: str) -> None:
+    """They were taken for the same, but no signature of the export accepts them."""
+    old = "import tensorflow as tf\nr = tf.estimator.export.ServingInputReceiver(f, t{})\n"
+    assert rewrite(old.format("")).source == "import estimator_core as ec\nr = ec.export.ServingInputReceiver(f, t)\n"
+    _, use = check(old.format(alternatives))
+    assert (use.row.verdict, "receiver_tensors_alternatives=" in use.row.how) == ("rewrite by hand", True)
 
 
 def test_partitioners_of_canned_estimators_are_left_out() -> None:

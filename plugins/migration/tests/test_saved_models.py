@@ -21,6 +21,7 @@ from estimator_core.cli import main
 from estimator_core.errors import ArgumentError, CheckpointCorruptError
 from estimator_migration import read_saved_model, receiver_source
 from estimator_migration.savedmodels.records import ExampleFeature, SavedModel, Signature, Tensor, Vocabulary
+from estimator_migration.savedmodels.report import text_report
 
 RECORDED = Path(__file__).parent / "recorded" / "saved_models"
 MODELS = sorted(path.parent for path in RECORDED.glob("*/*/saved_model.pb"))
@@ -97,6 +98,14 @@ def test_the_text_report(capsys: pytest.CaptureFixture[str]) -> None:
         "vocabulary of color: 3 words: red, green, blue; other words: -1",
         "assets: cities.txt",
     } <= set(lines)
+
+
+def test_the_text_report_names_a_vocabulary_of_two_parts_once() -> None:
+    """A wide and a deep part have a table each."""
+    model = read_saved_model(RECORDED / "2.15.1" / "classifier")
+    (graph,) = model.graphs
+    twice = replace(model, graphs=(replace(graph, vocabularies=graph.vocabularies * 2),))
+    assert text_report(twice) == text_report(model)
 
 
 @pytest.mark.plugins

@@ -20,11 +20,11 @@ RowSparse: TypeAlias = bool | Literal["as_tf"]
 _EPSILON = 1e-7
 
 
-def _rmsprop(rate: float = 0.001) -> optax.GradientTransformation:
+def _rmsprop(rate: optax.ScalarOrSchedule = 0.001) -> optax.GradientTransformation:
     return optax.rmsprop(rate, decay=0.9, eps=_EPSILON, eps_in_sqrt=False)
 
 
-def _sgd(rate: float = 0.01) -> optax.GradientTransformation:
+def _sgd(rate: optax.ScalarOrSchedule = 0.01) -> optax.GradientTransformation:
     return optax.sgd(rate)
 
 
@@ -48,14 +48,15 @@ class ChosenOptimizer:
 
 
 def choose_optimizer(
-    optimizer: Any, learning_rate: float | None, row_sparse: RowSparse | None = None
+    optimizer: Any, learning_rate: optax.ScalarOrSchedule | None, row_sparse: RowSparse | None = None
 ) -> ChosenOptimizer:
     """Returns the optimizer that an `optimizer` argument selects.
 
     Args:
         optimizer: "Adagrad", "Adam", "Ftrl", "RMSProp" or "SGD", an optax transformation, what this function returned,
             or a function without arguments that returns one of these.
-        learning_rate: the rate of an optimizer that is selected by name; None: 0.01 for SGD, 0.001 for the others.
+        learning_rate: the rate, or an optax schedule, of an optimizer that is selected by name; None: 0.01 for SGD,
+            0.001 for the others.
         row_sparse: whether gradients and slots of tables change only the rows of the batch. It has no effect if
             `optimizer` is a result of this function. None: True, except for "Adam" and "RMSProp", whose moments move
             every row in tf.estimator. "as_tf": the rows of the batch, and row 0 if an example has no category, as in

@@ -27,8 +27,8 @@ def _graph(path: str, graph: MetaGraph) -> Iterator[str]:
     for parsing in graph.parsings:
         yield f"tf.Examples of {parsing.source or 'an argument of a function'}, parsed by {parsing.node}"
         yield from (f"  {name}: {_feature(feature)}" for name, feature in parsing.features.items())
-    for vocabulary in graph.vocabularies:
-        yield f"vocabulary {_owner(vocabulary)}: {_words(vocabulary)}"
+    # A wide and a deep part may have a table of the same words each.
+    yield from dict.fromkeys(f"vocabulary {_owner(one)}: {_words(one)}" for one in graph.vocabularies)
     yield f"assets: {', '.join(graph.assets) or 'none'}"
     for receiver in receivers(graph):
         yield from (f"{receiver.name}: {note}" for note in receiver.notes)
