@@ -139,6 +139,24 @@ def test_alternative_inputs_of_a_receiver_have_a_note(alternatives: str) -> None
     assert (use.row.verdict, "receiver_tensors_alternatives=" in use.row.how) == ("rewrite by hand", True)
 
 
+def test_the_note_of_sgd_has_the_momentum_of_keras_under_a_schedule() -> None:
+    """Momentum with a changing rate had no successor. Keras computes v = m * v - r * g, and moves by v, or by
+    m * v - r * g with Nesterov's momentum.
+    """
+    chain = "optax.chain(optax.scale_by_learning_rate(schedule), optax.trace(momentum, nesterov))"
+    assert chain in table()["tf.keras.optimizers.legacy.SGD"].how
+    rates, momentum, gradients = [0.1, 0.05, 0.05], 0.9, [1.0, -2.0, 0.5]
+    for nesterov in (False, True):
+        schedule = optax.piecewise_constant_schedule(0.1, {1: 0.5})
+        optimizer = optax.chain(optax.scale_by_learning_rate(schedule), optax.trace(momentum, nesterov))
+        state, velocity = optimizer.init(jnp.zeros(())), 0.0
+        for rate, gradient in zip(rates, gradients, strict=True):
+            velocity = momentum * velocity - rate * gradient
+            update, state = optimizer.update(jnp.asarray(gradient), state)
+            expected = momentum * velocity - rate * gradient if nesterov else velocity
+            np.testing.assert_allclose(update, expected, rtol=1e-5)
+
+
 def test_partitioners_of_canned_estimators_are_left_out() -> None:
     """They raised a TypeError in the rewritten program."""
     old = "import tensorflow as tf\ne = tf.estimator.DNNClassifier([4], [], input_layer_partitioner=None)\n"
