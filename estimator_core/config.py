@@ -93,7 +93,7 @@ class KeepBest:
         evaluation: the name of the evaluation. None: the unnamed evaluation.
 
     Raises:
-        ArgumentError: `mode` is unknown, or `n` is below 1.
+        ArgumentError: `mode` is unknown, or `n` is not an int of at least 1.
 
     Example:
         >>> RunConfig(keep_checkpoint_best=KeepBest(metric="accuracy", mode="max")).keep_checkpoint_best.n
@@ -108,8 +108,8 @@ class KeepBest:
     def __post_init__(self) -> None:
         if self.mode not in ("min", "max"):
             raise ArgumentError(f'`mode` must be "min" or "max", not {self.mode!r}.')
-        if self.n < 1:
-            raise ArgumentError(f"`n` must be at least 1, not {self.n}.")
+        if not _is_int(self.n) or self.n < 1:
+            raise ArgumentError(f"KeepBest: `n` must be an int of at least 1, not {self.n!r}.")
 
 
 @dataclass(frozen=True)

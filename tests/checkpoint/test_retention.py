@@ -152,7 +152,9 @@ def test_rules_only_add(times, keep_max, every, best):
         (lambda: Retention(keep_every_n_hours=0), "`keep_every_n_hours` must be positive, got 0"),
         (lambda: Retention(keep_every_n_hours=math.nan), "`keep_every_n_hours` must be positive"),
         (lambda: KeepBest(metric="m", mode="best", n=1), '`mode` must be "min" or "max", not \'best\''),
-        (lambda: KeepBest(metric="m", mode="max", n=0), "`n` must be at least 1, not 0"),
+        (lambda: KeepBest(metric="m", mode="max", n=0), "KeepBest: `n` must be an int of at least 1, not 0"),
+        (lambda: KeepBest(metric="m", mode="max", n=2.5), "KeepBest: `n` must be an int of at least 1, not 2.5"),
+        (lambda: KeepBest(metric="m", mode="max", n="3"), "KeepBest: `n` must be an int of at least 1, not '3'"),
     ],
 )
 def test_rules_that_make_no_sense_are_refused(make, words):

@@ -5,6 +5,7 @@ import pytest
 
 import estimator_canned_tabular as tab
 import estimator_core as ec
+from estimator_core.errors import ArgumentError
 from estimator_heads import BinaryClassHead, RetrievalHead
 from plugins.canned_tabular.tests.given_weights import QUIET
 
@@ -67,6 +68,26 @@ def test_the_first_clusters_are_not_points_that_only_fill_up_a_batch(tmp_path, i
         )
         kmeans.train(lambda: [{"x": points, "is_real_example": real}])
         assert sorted(kmeans.cluster_centers().tolist()) == points[real > 0].tolist()
+
+
+@pytest.mark.parametrize("initial", ["random", "kmeans_plus_plus"])
+@pytest.mark.parametrize("marked", [True, False])
+def test_a_first_batch_that_is_filled_up_to_the_number_of_clusters_is_refused(tmp_path, initial, marked):
+    def kmeans(clusters):
+        config = quiet(tmp_path / str(clusters))
+        return tab.KMeans(clusters, initial_clusters=initial, config=config, use_mini_batch=False)
+
+    def few(count):
+        points = np.arange(12, dtype=np.float32).reshape(6, 2)
+        if marked:
+            return lambda: [{"x": points, "is_real_example": (np.arange(6) < count).astype(np.float32)}]
+        return ec.inputs.from_iterable(lambda: [{"x": points[:count]}], ragged="pad", batch_size=6)
+
+    with pytest.raises(ArgumentError, match=r"first batch has 3 points, .* fewer than num_clusters=4"):
+        kmeans(4).train(few(3))
+    kmeans(3).train(few(3))
+    assert len(np.unique(kmeans(3).cluster_centers(), axis=0)) == 3
+    kmeans(3).train(few(2))  # its clusters are chosen
 
 
 def test_the_mark_of_padding_is_not_a_coordinate_of_points(tmp_path):

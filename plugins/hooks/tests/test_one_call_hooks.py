@@ -153,6 +153,13 @@ def test_parameter_summary_logs_the_table(caplog: pytest.LogCaptureFixture, monk
         (lambda: eh.ProfilerHook(save_secs=float("nan")), "^ProfilerHook: save_secs must be > 0, given: nan"),
         (lambda: eh.StallWatchdogHook(float("nan")), "^StallWatchdogHook: timeout_secs must be > 0, given: nan"),
         (lambda: eh.ThroughputHook(flops_per_step=0), "flops_per_step must be > 0"),
+        (lambda: eh.ThroughputHook(flops_per_step=float("nan")), "flops_per_step must be > 0, given: nan"),
+        (
+            lambda: eh.GlobalStepWaiterHook(2.5),
+            "^GlobalStepWaiterHook: wait_until_step must be at least 0, and a whole",
+        ),  # type: ignore[arg-type]
+        (lambda: eh.GlobalStepWaiterHook(float("nan")), "^GlobalStepWaiterHook: wait_until_step must be at least 0"),  # type: ignore[arg-type]
+        (lambda: eh.GlobalStepWaiterHook(1, float("nan")), "^GlobalStepWaiterHook: timeout_secs must be > 0"),
         (lambda: eh.ThroughputHook(peak_flops=-1), "peak_flops must be > 0"),
         (lambda: eh.ema_of_weights(1.0), "decay must be between 0 and 1"),
     ],

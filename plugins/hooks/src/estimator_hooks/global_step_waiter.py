@@ -6,6 +6,7 @@ import logging
 import math
 import time
 
+from estimator_core.builtin_hooks import positive_secs, whole_steps
 from estimator_core.checkpoint import checkpoint_step, latest_checkpoint
 from estimator_core.errors import HookError
 from estimator_core.hooks import Hook, Run
@@ -25,6 +26,7 @@ class GlobalStepWaiterHook(Hook):
         timeout_secs: the longest time to wait, in seconds. None sets no limit.
 
     Raises:
+        ArgumentError, ArgumentTypeError: a number is negative, NaN or not a number, or the step is not whole.
         HookError: the time has expired; raised in the run.
 
     Example:
@@ -34,8 +36,9 @@ class GlobalStepWaiterHook(Hook):
     """
 
     def __init__(self, wait_until_step: int, timeout_secs: float | None = None) -> None:
-        self._wait_until_step = wait_until_step
-        self._timeout_secs = timeout_secs
+        self._wait_until_step = whole_steps(self, "wait_until_step", wait_until_step, least=0)
+        # 0 is the shortest limit.
+        self._timeout_secs = positive_secs(self, "timeout_secs", timeout_secs) if timeout_secs else timeout_secs
 
     def begin(self, run: Run) -> None:
         """Waits until the newest checkpoint has the step."""

@@ -41,7 +41,7 @@ class ThroughputHook(Hook):
         self, every_n_steps: int = 100, *, flops_per_step: float | None = None, peak_flops: float | None = None
     ) -> None:
         for name, value in (("flops_per_step", flops_per_step), ("peak_flops", peak_flops)):
-            if value is not None and value <= 0:
+            if value is not None and not value > 0:
                 raise ArgumentError(f"ThroughputHook: {name} must be > 0, given: {value}")
         self._timer = SecondOrStepTimer(every_steps=whole_steps(self, "every_n_steps", every_n_steps))
         self._flops_per_step = flops_per_step

@@ -237,8 +237,11 @@ def test_no_estimator():
         eh.stop_if_lower_hook("runs/x", "loss", 0.5)
     with pytest.raises(TypeError, match="`should_stop_fn` must be callable"):
         eh.make_early_stopping_hook(SimpleNamespace(eval_dir=str), "yes")  # type: ignore[arg-type]
-    with pytest.raises(ArgumentError, match="must be > 0, given: 0"):
-        eh.stop_if_no_decrease_hook(SimpleNamespace(eval_dir=str), "loss", 0)
+    for steps in (0, float("nan")):
+        with pytest.raises(ArgumentError, match=f"max_steps_without_decrease must be > 0, given: {steps}"):
+            eh.stop_if_no_decrease_hook(SimpleNamespace(eval_dir=str), "loss", steps)  # type: ignore[arg-type]
+    with pytest.raises(ArgumentError, match="max_steps_without_increase must be > 0, given: 0"):
+        eh.stop_if_no_increase_hook(SimpleNamespace(eval_dir=str), "loss", 0)
 
 
 @pytest.mark.parametrize("begins_after", [0.0, 0.2])

@@ -16,12 +16,15 @@ from estimator_canned_tabular.columns.checks import listed
 from estimator_canned_tabular.host.plan import FeaturePlan
 from estimator_canned_tabular.layers.dense_features import check_dense, dense_features
 from estimator_canned_tabular.layers.initial_clusters import kmeans_plus_plus, random_points, repeated
+from estimator_canned_tabular.models.enough_points import EnoughPoints
 from estimator_canned_tabular.models.stop_when_settled import StopWhenSettled
 from estimator_core.errors import ArgumentError
 
 RANDOM, PLUS_PLUS = "random", "kmeans_plus_plus"
 SQUARED_EUCLIDEAN, COSINE = "squared_euclidean", "cosine"
 ALL_DISTANCES, CLUSTER_INDEX, SCORE, CLUSTERS = "all_distances", "cluster_index", "score", "clusters"
+#: The variable that records whether the first clusters are chosen.
+CHOSEN = "clusters_chosen"
 #: The core reads this feature as the mask of real rows, so it is not a coordinate.
 _IS_REAL_EXAMPLE = "is_real_example"
 
@@ -77,7 +80,8 @@ def kmeans_model_fn(options: KMeansOptions, feature_columns: Sequence[Any] | Non
         loss = score
         if mode == ec.ModeKeys.TRAIN:
             loss = score + _moving(stored, _updated(options, points, index, clusters))
-        hooks = [] if options.relative_tolerance is None else [StopWhenSettled(options.relative_tolerance)]
+        hooks: list[ec.Hook] = [EnoughPoints(options.num_clusters, CHOSEN)] if _among_points(options) else []
+        hooks += [] if options.relative_tolerance is None else [StopWhenSettled(options.relative_tolerance)]
         predict = ec.export.PredictOutput
         return ec.EstimatorSpec(
             mode,
@@ -95,6 +99,11 @@ def kmeans_model_fn(options: KMeansOptions, feature_columns: Sequence[Any] | Non
 
     model_fn.host_transforms = plan.transforms()  # type: ignore[attr-defined]
     return model_fn
+
+
+def _among_points(options: KMeansOptions) -> bool:
+    """Returns whether the first clusters are points of the first batch."""
+    return isinstance(options.initial_clusters, str)
 
 
 def _points(features: Any, columns: Sequence[Any], plan: FeaturePlan) -> jax.Array:
@@ -120,7 +129,7 @@ def _clusters(options: KMeansOptions, points: jax.Array, mode: str) -> tuple[jax
         given_clusters = ec.get_variable(CLUSTERS, initializer=centres)
         return given_clusters, jax.lax.stop_gradient(given_clusters)
     clusters = ec.get_variable(CLUSTERS, shape, jax.nn.initializers.zeros)
-    chosen = ec.get_variable("clusters_chosen", (), jax.nn.initializers.zeros, dtype="bool", trainable=False)
+    chosen = ec.get_variable(CHOSEN, (), jax.nn.initializers.zeros, dtype="bool", trainable=False)
     if mode != ec.ModeKeys.TRAIN:
         return clusters, clusters
     key = ec.next_rng_key("clusters") if options.seed is None else jax.random.key(options.seed)
@@ -139,7 +148,7 @@ def _clusters(options: KMeansOptions, points: jax.Array, mode: str) -> tuple[jax
         first = random_points(key, points, options.num_clusters, real)
     else:
         first = kmeans_plus_plus(key, points, options.num_clusters, options.kmeans_plus_plus_num_retries, real)
-    ec.set_variable("clusters_chosen", jnp.ones((), bool))
+    ec.set_variable(CHOSEN, jnp.ones((), bool))
     first = _of_metric(options, first)
     return clusters, jax.lax.stop_gradient(jnp.where(chosen, clusters, first))
 

@@ -147,8 +147,9 @@ def check_estimator(estimator: Any) -> None:
 
 
 def _no_improvement(better: Better, max_steps: int, min_steps: int) -> NoImprovement:
-    if max_steps <= 0:
-        raise ArgumentError(f"The number of steps without improvement must be > 0, given: {max_steps}")
+    if not max_steps > 0:
+        name = f"max_steps_without_{'decrease' if better == 'lower' else 'increase'}"
+        raise ArgumentError(f"{name} must be > 0, given: {max_steps}")
     return NoImprovement(better=better, max_steps=max_steps, min_steps=min_steps)
 
 

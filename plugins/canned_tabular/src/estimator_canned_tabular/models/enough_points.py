@@ -1,0 +1,40 @@
+"""A hook that refuses a first batch with too few points for the first clusters."""
+
+from __future__ import annotations
+
+import numpy as np
+
+import estimator_core as ec
+from estimator_core.errors import ArgumentError
+
+
+class EnoughPoints(ec.Hook):
+    """Refuses a first batch that is filled up to the number of clusters, because some clusters would be equal.
+
+    The points that fill up a batch are known only at run time. A run whose clusters are chosen accepts any batch.
+
+    Args:
+        num_clusters: the number of clusters.
+        chosen: the path of the variable that records whether the clusters are chosen.
+
+    Raises:
+        ArgumentError: the first batch has too few points; raised in the run.
+
+    Example:
+        >>> EnoughPoints(3, "clusters_chosen").next_step(0) is None
+        True
+    """
+
+    def __init__(self, num_clusters: int, chosen: str) -> None:
+        self._num_clusters, self._chosen = num_clusters, chosen
+
+    def after_create(self, run: ec.Run) -> None:
+        """Counts the points of the first batch."""
+        if run.batch_size < self._num_clusters and not np.asarray(run.state.model_state[self._chosen]):
+            raise ArgumentError(
+                f"The first batch has {run.batch_size} points, without those that fill it up: fewer than "
+                f"num_clusters={self._num_clusters}. Give larger batches, or initial_clusters as an array."
+            )
+
+    def next_step(self, step: int) -> None:
+        """Returns None: it needs only the first batch."""
