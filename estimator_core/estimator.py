@@ -449,6 +449,7 @@ class Estimator:
             self._history.stop_reason = f"max_steps ({max_steps}) was reached before"
             return self
         model_dir = made_directory(self.model_dir)
+        vars(self).pop("_states", None)  # it may keep the state of a checkpoint, which training does not use
         with self._preparation.observing(model_dir if self._config.is_chief else None) as seeing:
             call = TrainArguments(
                 context=outermost_context(self, self._devices, self._params, self._plugins),

@@ -28,7 +28,9 @@ _ITEMS = ("variables", "model_state")
 
 
 class InferenceStates:
-    """Provides the states of one Estimator. The state of a checkpoint is kept until another one is requested.
+    """Provides the states of one Estimator.
+
+    The state of a checkpoint is kept until another one is requested or training begins.
 
     Args:
         programs: the programs of the Estimator. Their variables are compared with those of a checkpoint.
@@ -129,6 +131,7 @@ class InferenceStates:
         if batch is not None and (context.config.allow_cast or not placement.single):
             # The declarations of the model determine dtypes and shardings, not the contents of a checkpoint.
             self._programs.discovery(devices, context.mode, batch)
+        self._kept = None  # otherwise both would be in memory
         with reading(Path(path)):
             state = placed(placement, self._programs, read())
         # Without a batch, it is not split as the model requests. A state that one process reads alone is not known to

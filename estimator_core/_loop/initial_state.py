@@ -69,7 +69,8 @@ def put_all(
 
     Args:
         placement: the placement on the devices.
-        values: the arrays by name. A CPU device may use the memory of host arrays, so no other code may keep them.
+        values: the arrays by name. A CPU device may use the memory of host arrays, so no other code may keep them. A
+            dict is emptied, so that each host array is free once it is on the devices.
         shardings: the shardings, by name. None with one device.
         dtypes: the dtypes, by name. Arrays of another dtype are converted.
     """
@@ -79,12 +80,15 @@ def put_all(
         from estimator_core._packs.place import place
 
         found = place(stored, shardings, dtypes)
+    names = list(values)
     for name in values.keys() - stored:
+        value = values.pop(name) if isinstance(values, dict) else values[name]
         if shardings is None:
-            found[name] = _put(values[name], dtypes[name], placement)
+            put = _put(value, dtypes[name], placement)
         else:
-            found[name] = _put_in_parts(values[name], dtypes[name], placement, shardings[name])
-    return {name: found[name] for name in values}
+            put = _put_in_parts(value, dtypes[name], placement, shardings[name])
+        found[name] = jax.block_until_ready(put)  # otherwise the host arrays would stay in use
+    return {name: found[name] for name in names}
 
 
 def _put_in_parts(value: Any, dtype: Any, placement: Placement, sharding: Any) -> jax.Array:

@@ -277,7 +277,7 @@ def _slots(placement: Placement, leaves: Mapping[str, object], discovery: Discov
     shardings = state_shardings(placement, discovery)
     slots = put_all(
         placement,
-        {name: leaves[name] for name in expected},
+        leaves,
         None if shardings is None else flatten_opt_state(shardings.opt_state),
         {name: leaf.dtype for name, leaf in expected.items()},
     )

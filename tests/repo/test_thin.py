@@ -24,13 +24,13 @@ CORE = ROOT / "estimator_core"
 BUDGETS = {
     "_backends": 583,  # meshes that follow the hardware, names of axes, results of a predictor, memory of compilers
     "_builtin_hooks": 541,  # a file for each hook, summaries of evaluations, intervals checked and told by name
-    "_checkpoint": 2634,  # the catalog, audits, incremental saves, others' checkpoints, URLs, deletions, full quotas
+    "_checkpoint": 2641,  # the catalog, audits, incremental saves, others' checkpoints, URLs, full quotas, reads in groups
     "_cli": 677,  # options of all commands anywhere, who takes them, errors of one line, URLs, pipes, long paths
     "_cluster": 466,  # every environment read and refused by name, who has ended at a closed connection
     "_export": 541,  # words of host transforms, formats that take one export, URLs, complex outputs, wrong shapes told
     "_inputs": 1670,  # global batches, the contract with the data, byte order, masks, exact columns, wide numbers
     "_journal": 796,  # damage, moved parts and what to do, a store that never answers, ends of killed calls
-    "_loop": 4457,  # evaluations at saves, failed ones, killed ends, hooks of the chief and of two calls, rehearsals
+    "_loop": 4461,  # evaluations at saves, failed ones, killed ends, hooks of the chief and of two calls, freed arrays
     "_metrics": 458,  # totals that are summed and merged side by side, and traced once; which way a metric is good
     "_model": 1249,  # programs that Estimators, variables and tables share, slots without one, two adapters of a module
     "_packs": 608,
@@ -38,7 +38,7 @@ BUDGETS = {
     "_step": 1520,  # ids of any dtype, names of programs, joined columns, tables in forms, notes, optimizers by row
     "_storage": 356,  # file:// in all its forms, files at URLs, for plugins, included
     "_summaries": 330,  # the lock of an event file, and a directory that is removed between two uses
-    "flat": 2873,  # trace states, dead and owed calls, hooks, what evaluators publish, faults, inner runs, intervals
+    "flat": 2874,  # trace states, dead and owed calls, hooks, what evaluators publish, faults, inner runs, dropped states
 }
 
 #: The modules that every author of a model, a hook or a plugin must know.
