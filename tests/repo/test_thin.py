@@ -24,7 +24,7 @@ CORE = ROOT / "estimator_core"
 BUDGETS = {
     "_backends": 583,  # meshes that follow the hardware, names of axes, results of a predictor, memory of compilers
     "_builtin_hooks": 541,  # a file for each hook, summaries of evaluations, intervals checked and told by name
-    "_checkpoint": 2641,  # the catalog, audits, incremental saves, others' checkpoints, URLs, full quotas, reads in groups
+    "_checkpoint": 2641,  # the catalog, audits, incremental saves, others' checkpoints, URLs, full quotas, few reads
     "_cli": 677,  # options of all commands anywhere, who takes them, errors of one line, URLs, pipes, long paths
     "_cluster": 466,  # every environment read and refused by name, who has ended at a closed connection
     "_export": 541,  # words of host transforms, formats that take one export, URLs, complex outputs, wrong shapes told
@@ -38,7 +38,7 @@ BUDGETS = {
     "_step": 1520,  # ids of any dtype, names of programs, joined columns, tables in forms, notes, optimizers by row
     "_storage": 356,  # file:// in all its forms, files at URLs, for plugins, included
     "_summaries": 330,  # the lock of an event file, and a directory that is removed between two uses
-    "flat": 2874,  # trace states, dead and owed calls, hooks, what evaluators publish, faults, inner runs, dropped states
+    "flat": 2874,  # trace states, dead and owed calls, what evaluators publish, faults, inner runs, dropped memory
 }
 
 #: The modules that every author of a model, a hook or a plugin must know.
