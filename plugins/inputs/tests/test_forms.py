@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sqlite3
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -121,6 +123,16 @@ def test_the_format_of_a_dataset_counts() -> None:
     for read in (lambda: table_input_fn(changed, 1, shuffle=False), lambda: learn_schema(changed)):
         with pytest.raises(ArgumentError, match=r"has a transform .* dataset\.with_format\(None\)\.map\(transform"):
             read()
+
+
+@pytest.mark.parametrize("imports", ["", "import pandas; "])
+def test_periods_in_files_are_refused(tmp_path: Path, imports: str) -> None:
+    """They were words in a process that imports pandas, and numbers in any other."""
+    path = tmp_path / "rows.parquet"
+    pd.DataFrame({"when": pd.period_range("2024-01", periods=2, freq="M")}).to_parquet(path)
+    read = f"{imports}import estimator_inputs as i; next(i.parquet_input_fn({str(path)!r}, 2, shuffle=False)())"
+    done = subprocess.run([sys.executable, "-c", read], capture_output=True, text=True, check=False)
+    assert "rows.parquet: column 'when' holds periods. Write it as times" in done.stderr
 
 
 class TestPolars(InputSuite):

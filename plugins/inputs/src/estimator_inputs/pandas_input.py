@@ -108,7 +108,7 @@ def _columns(argument: str, frame: Any) -> dict[str, np.ndarray]:
 def _values(name: str, series: Any) -> np.ndarray:
     """Returns a copy, so that later changes of the frame do not affect the input."""
     arrow = getattr(series.dtype, "pyarrow_dtype", None)
-    if str(arrow).startswith("dictionary"):
+    if arrow is not None and str(arrow).startswith("dictionary"):
         return _values(name, series.astype(type(series.dtype)(arrow.value_type)))
     if arrow is not None and str(arrow).startswith("decimal"):  # but not a list of decimals
         return _of_decimals(name, series, whole=arrow.scale <= 0)

@@ -16,7 +16,7 @@ from estimator_inputs.reading.ragged import Columns
 from estimator_inputs.reading.vocabulary import Vocabularies
 from estimator_inputs.table.blocks import block_of
 from estimator_inputs.table.schema import TableSchema, chosen_columns
-from estimator_inputs.table.types import alike, counts_units, inferred, item_type, unit_of
+from estimator_inputs.table.types import alike, counts_units, inferred, is_period, item_type, unit_of
 
 #: The largest number of rows of a row group that are decoded at once.
 _BLOCK_ROWS = 8192
@@ -178,12 +178,17 @@ def _first_types(files: Sequence[Path], select_columns: Sequence[str] | None) ->
 
 
 def _check_readable(path: Path, arrow: Any, names: Iterable[str]) -> None:
-    """Refuses structs, maps, and lists of lists of any size, because they cannot become arrays."""
+    """Refuses structs, maps, lists of lists of any size, and periods of pandas, because they cannot become arrays."""
     import pyarrow as pa
 
     for name in names:
         held = arrow.field(name).type
-        if pa.types.is_nested(item_type(held)):
+        if is_period(arrow.field(name)):
+            raise InputError(
+                f"{path}: column {name!r} holds periods. Write it as times (dt.to_timestamp()), or select other "
+                "columns (select_columns, --keep)."
+            )
+        if pa.types.is_nested(item_type(getattr(held, "storage_type", held))):
             raise InputError(
                 f"{path}: column {name!r} holds {held}: select other columns (select_columns, --keep), or split it "
                 "into columns."

@@ -14,7 +14,7 @@ from estimator_inputs.reading.ragged import Ragged
 from estimator_inputs.table.arrays import plain_array, to_column
 from estimator_inputs.table.hugging_face import in_arrow, is_dataset
 from estimator_inputs.table.rounding import infinite_rows, rounded_rows
-from estimator_inputs.table.types import STRING, ColumnType, check_names, inferred, is_word, item_type
+from estimator_inputs.table.types import STRING, ColumnType, check_names, inferred, is_period, is_word, item_type
 
 
 def table_input_fn(
@@ -71,6 +71,9 @@ def table_input_fn(
     check_names("select_columns", wanted, names)
     if label_name is not None:
         check_names("label_name", [label_name], wanted)
+    for name in wanted:
+        if is_period(found.schema.field(name)):
+            raise ArgumentError(f"Column {name!r} holds periods: convert it to times (dt.to_timestamp()), or drop it.")
     columns: dict[str, np.ndarray] = {name: _values(name, found.column(name)) for name in wanted}
     labels = None if label_name is None else columns.pop(label_name)
     if not columns:
@@ -154,8 +157,6 @@ def _values(name: str, column: Any) -> np.ndarray:
 
     array = plain_array(column)
     arrow = array.type
-    if str(getattr(column.type, "extension_name", "")) == "pandas.period":
-        raise ArgumentError(f"Column {name!r} holds periods: convert it to times (dt.to_timestamp()), or drop it.")
     if pa.types.is_temporal(arrow):
         return array.to_numpy(zero_copy_only=False)
     kind = inferred(arrow)

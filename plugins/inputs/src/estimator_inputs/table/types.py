@@ -183,6 +183,14 @@ def item_type(arrow: Any) -> Any:
     return arrow.value_type if one_level else arrow
 
 
+def is_period(field: Any) -> bool:
+    """Returns whether an Arrow field holds periods of pandas. Arrow knows them only in processes that import pandas,
+    and otherwise reads their numbers.
+    """
+    stored = (field.metadata or {}).get(b"ARROW:extension:name", b"").decode()
+    return "pandas.period" in (stored, getattr(field.type, "extension_name", ""))
+
+
 def is_word(arrow: Any) -> bool:
     """Returns whether the values of an Arrow type are words or bytes."""
     import pyarrow as pa
