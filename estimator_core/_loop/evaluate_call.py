@@ -69,11 +69,15 @@ class EvaluateCall:
             "steps": self.steps,
             "checkpoint_path": relative_to(self.context.estimator.model_dir, self.checkpoint_path),
         }
-        with self.context.together("evaluate", self.hooks, **given), contextlib.ExitStack() as cleanup:
-            cleanup.enter_context(self.context.account.on(EVALUATION))
+        with (
+            self.context.together("evaluate", self.hooks, **given),
+            self.context.account.on(EVALUATION),
+            contextlib.ExitStack() as cleanup,
+            contextlib.ExitStack() as files,
+        ):
             if self.context.outer is None:
                 self.context.plugins.open_call(config)
-                cleanup.callback(self.context.results.close)
+                files.callback(self.context.results.close)  # before plugins hear of the end
             file = self.context.results.event_file(self.context.directory) if writes else NO_SUMMARIES
             context = replace(self.context, summaries=file)
             run = LoopRun.of(context, DeviceState(), last_step=self.steps)

@@ -19,6 +19,7 @@ import estimator_core as ec
 from estimator_core._journal.entries import Ended
 from estimator_core._journal.writer import take_over
 from estimator_core._loop.batches import Feed
+from estimator_core._loop.result_log import ResultLog
 from estimator_core._loop.run_record import ended_step, note_end, without_secrets, write_run_record
 from estimator_core._storage.local import LocalStorage
 from estimator_core.config import RunConfig
@@ -178,6 +179,24 @@ def test_plugins_see_a_failure_at_the_end_of_other_calls(
     estimator.train(train_input, max_steps=3)
     with pytest.raises(RuntimeError) as raised:
         list(getattr(estimator, call)(eval_input, hooks=[FailsAtTheEnd()]))
+    assert ends[1:] == [(True, raised.value)]
+
+
+@pytest.mark.parametrize("call", ["train", "evaluate"])
+def test_plugins_see_that_an_event_file_cannot_be_closed(
+    train_input: Any, eval_input: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: str
+) -> None:
+    close = ResultLog.close
+
+    def full(log: ResultLog) -> None:
+        close(log)
+        raise OSError("the disk is full")
+
+    estimator, ends = watched(tmp_path / "m")
+    estimator.train(train_input, max_steps=3)
+    monkeypatch.setattr(ResultLog, "close", full)
+    with pytest.raises(OSError, match="the disk is full") as raised:
+        estimator.train(train_input, max_steps=6) if call == "train" else estimator.evaluate(eval_input, steps=2)
     assert ends[1:] == [(True, raised.value)]
 
 

@@ -30,7 +30,7 @@ BUDGETS = {
     "_export": 541,  # words of host transforms, formats that take one export, URLs, complex outputs, wrong shapes told
     "_inputs": 1670,  # global batches, the contract with the data, byte order, masks, exact columns, wide numbers
     "_journal": 796,  # damage, moved parts and what to do, a store that never answers, ends of killed calls
-    "_loop": 4461,  # evaluations at saves, failed ones, killed ends, hooks of the chief and of two calls, freed arrays
+    "_loop": 4465,  # evaluations at saves, failed ones, killed ends, hooks of the chief and of two calls, freed arrays
     "_metrics": 458,  # totals that are summed and merged side by side, and traced once; which way a metric is good
     "_model": 1249,  # programs that Estimators, variables and tables share, slots without one, two adapters of a module
     "_packs": 608,
