@@ -139,6 +139,25 @@ def test_alternative_inputs_of_a_receiver_have_a_note(alternatives: str) -> None
     assert (use.row.verdict, "receiver_tensors_alternatives=" in use.row.how) == ("rewrite by hand", True)
 
 
+@pytest.mark.parametrize(
+    ("name", "values"),
+    [
+        ("train.inverse_time_decay", 0.074074075),
+        ("train.natural_exp_decay", 0.070468806),
+        ("nn.weighted_cross_entropy_with_logits", [0.31326175, 1.1085231, 0.380784]),
+        ("nn.log_poisson_loss", [0.36787945, 1.4987212, 5.389056]),
+    ],
+)
+def test_the_expression_after_a_colon_has_the_value_of_tensorflow(name: str, values: Any) -> None:
+    """The values are those of tensorflow-cpu 2.15.1. The decay was once that of an inverse time for every name."""
+    expression = re.search(r": (lambda .*?|.*?)\.(?: With|$)", table()[f"tf.{name}"].how)
+    assert expression is not None
+    names = {"rate": 0.1, "decay": 0.5, "steps": 10, "pos_weight": 3.0, "jax": jax, "jnp": jnp}
+    arrays = {"x": jnp.array([-1.0, 0.5, 2.0]), "y": jnp.array([0.0, 0.3, 1.0])}
+    found = eval(expression[1], {**names, **arrays})
+    np.testing.assert_allclose(found(7) if callable(found) else found, values, rtol=1e-6)
+
+
 def test_the_note_of_sgd_has_the_momentum_of_keras_under_a_schedule() -> None:
     """Momentum with a changing rate had no successor. Keras computes v = m * v - r * g, and moves by v, or by
     m * v - r * g with Nesterov's momentum.
