@@ -29,6 +29,10 @@ EXACT = {
     "tf.cast(x, y.dtype)": "jnp.asarray(x, y.dtype)",
     "tf.cast(x, np.int32)": "jnp.asarray(x, np.int32)",
     "tf.cast(3, tf.float32)": "jnp.asarray(3, jnp.float32)",
+    "tf.estimator.export.ServingInputReceiver(f, r)": "ec.export.ServingInputReceiver(f, r)",
+    "tf.estimator.export.TensorServingInputReceiver(features=f, receiver_tensors=r)": (
+        "ec.export.TensorServingInputReceiver(features=f, receiver_tensors=r)"
+    ),
     "tf.to_float(x)": "jnp.asarray(x, dtype=jnp.float32)",
     "tf.to_float(x, 'n')": "jnp.asarray(x, dtype=jnp.float32)",
     "tf.to_int32(x=y, name='n')": "jnp.asarray(a=y, dtype=jnp.int32)",
