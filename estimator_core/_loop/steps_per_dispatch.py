@@ -43,6 +43,8 @@ _PATIENCE_SECONDS = 0.1
 class TrainWays:
     """Computes the state after some batches with a training program, on copies of a state.
 
+    It does not say whether the program calls back to the host, because the user requested the trial with "auto".
+
     Attributes:
         program: the compiled function for a number of steps.
         state: the state of the run, which is not changed.
@@ -63,10 +65,6 @@ class TrainWays:
         features, labels, weights, steps, _ = dispatch
         return self.program(steps)(self._copied(), features, labels, weights)[0]
 
-    def has_effects(self, dispatch: Dispatch) -> bool:
-        """Returns False, because training is tried in any case: the user requested "auto"."""
-        return False
-
     def _copied(self) -> Any:
         return jax.tree.map(jnp.copy, self.state)
 
@@ -75,9 +73,9 @@ def steps_per_dispatch(
     asked: int | Literal["auto"],
     remembered: int | None,
     batches: Batches,
-    ways: Ways,
-    processes: Coordinator = ALONE,
-    measured: MutableMapping[Any, int] | None = None,
+    ways: TrainWays,
+    processes: Coordinator,
+    measured: MutableMapping[Any, int],
 ) -> int:
     """Returns the number of steps per dispatch of a training call.
 
@@ -102,16 +100,15 @@ def steps_per_dispatch(
     if not _alike(first):
         _log.info("steps_per_dispatch: 1, because there are fewer than %d batches, or their shapes differ.", CANDIDATE)
         return 1
-    known: MutableMapping[Any, int] = {} if measured is None else measured
     shapes = tuple(leaf.shape for leaf in jax.tree.leaves((first[0].features, first[0].labels)))
-    if shapes in known:
-        _log.info("steps_per_dispatch: %d, as measured before.", known[shapes])
+    if shapes in measured:
+        _log.info("steps_per_dispatch: %d, as measured before.", measured[shapes])
     else:
         group = _stacked(first, batches.stack_arrays)
         worth_it, figures = is_worth_it(lambda: ways.one_by_one(first), lambda: ways.together(group), processes)
-        known[shapes] = CANDIDATE if worth_it else 1
-        _log.info("steps_per_dispatch: %d (%s).", known[shapes], figures)
-    return known[shapes]
+        measured[shapes] = CANDIDATE if worth_it else 1
+        _log.info("steps_per_dispatch: %d (%s).", measured[shapes], figures)
+    return measured[shapes]
 
 
 @dataclass

@@ -137,26 +137,15 @@ def bind_model_fn(model_fn: object, params: Params, config: object, plugins: Plu
 
 
 def _argument_names(function: Callable[..., Any]) -> list[str]:
-    parameters = inspect.signature(function).parameters.values()
+    bound: Mapping[str, Any] = getattr(function, "keywords", None) or {}  # those of functools.partial
     names: list[str] = []
-    for parameter in parameters:
-        if parameter.kind in (
-            inspect.Parameter.VAR_KEYWORD,
-            inspect.Parameter.VAR_POSITIONAL,
-            inspect.Parameter.POSITIONAL_ONLY,
-        ):
+    for parameter in inspect.signature(function).parameters.values():
+        if parameter.kind in (parameter.VAR_KEYWORD, parameter.VAR_POSITIONAL, parameter.POSITIONAL_ONLY):
             raise ArgumentError(f"model_fn ({_name(function)}) must name its arguments; {parameter} hides them.")
-        if _is_bound_by_partial(function, parameter.name):
-            continue
-        if parameter.default is not inspect.Parameter.empty and parameter.name not in _ALLOWED:
-            continue
-        names.append(parameter.name)
+        own = parameter.default is not parameter.empty and parameter.name not in _ALLOWED
+        if not own and parameter.name not in bound:
+            names.append(parameter.name)
     return names
-
-
-def _is_bound_by_partial(function: object, name: str) -> bool:
-    keywords: Mapping[str, Any] = getattr(function, "keywords", None) or {}
-    return name in keywords
 
 
 def _name(function: object) -> str:

@@ -52,13 +52,9 @@ def init_opt_state(
         if isinstance(train_op, CustomTrainOp):
             slots = train_op.init(dict(variables))
             return (slots, *scale) if scaled else slots
-        return (
-            *(
-                _member_state(member, paths, variables, tables)
-                for member, paths in zip(train_op.members, assign_paths(train_op.members, list(variables)), strict=True)
-            ),
-            *scale,
-        )
+        paths = assign_paths(train_op.members, list(variables))
+        members = zip(train_op.members, paths, strict=True)
+        return (*(_member_state(member, own, variables, tables) for member, own in members), *scale)
     except jax.errors.UnexpectedTracerError as error:
         raise ModelFnError(_LEAK) from error
 
@@ -129,6 +125,10 @@ def reject_leaks(train_op: TrainOp) -> None:
         raise ModelFnError(_LEAK)
 
 
+#: Attributes of functions and of `functools.partial` that hold values.
+_HOLDS_VALUES = ("func", "args", "keywords", "__wrapped__", "__defaults__", "__kwdefaults__", "__self__")
+
+
 def _carries_tracer(value: object, seen: set[int]) -> bool:
     """Returns whether a value, or a function's closure and defaults, hold a traced array.
 
@@ -143,14 +143,7 @@ def _carries_tracer(value: object, seen: set[int]) -> bool:
         return any(_carries_tracer(item, seen) for item in value.values())
     if isinstance(value, (tuple, list, set, frozenset)):
         return any(_carries_tracer(item, seen) for item in value)
-    held: list[Any] = (
-        [
-            getattr(value, name, None)
-            for name in ("func", "args", "keywords", "__wrapped__", "__defaults__", "__kwdefaults__", "__self__")
-        ]
-        if callable(value)
-        else []
-    )
+    held: list[Any] = [getattr(value, name, None) for name in _HOLDS_VALUES] if callable(value) else []
     for cell in getattr(value, "__closure__", None) or ():
         with contextlib.suppress(ValueError):  # a cell that is not filled yet
             held.append(cell.cell_contents)

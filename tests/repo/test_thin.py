@@ -30,12 +30,12 @@ BUDGETS = {
     "_export": 541,  # words of host transforms, formats that take one export, URLs, complex outputs, wrong shapes told
     "_inputs": 1670,  # global batches, the contract with the data, byte order, masks, exact columns, wide numbers
     "_journal": 796,  # damage, moved parts and what to do, a store that never answers, ends of killed calls
-    "_loop": 4465,  # evaluations at saves, failed ones, killed ends, hooks of the chief and of two calls, freed arrays
+    "_loop": 4462,  # evaluations at saves, failed ones, killed ends, hooks of the chief and of two calls, freed arrays
     "_metrics": 458,  # totals that are summed and merged side by side, and traced once; which way a metric is good
     "_model": 1249,  # programs that Estimators, variables and tables share, slots without one, two adapters of a module
     "_packs": 608,
     "_plugins": 1697,  # identity by distribution, code named and locked, policies, doubtful overrides told, locks
-    "_step": 1520,  # ids of any dtype, names of programs, joined columns, tables in forms, notes, optimizers by row
+    "_step": 1501,  # ids of any dtype, names of programs, joined columns, tables in forms, notes, optimizers by row
     "_storage": 356,  # file:// in all its forms, files at URLs, for plugins, included
     "_summaries": 330,  # the lock of an event file, and a directory that is removed between two uses
     "flat": 2874,  # trace states, dead and owed calls, what evaluators publish, faults, inner runs, dropped memory

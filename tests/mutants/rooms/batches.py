@@ -26,7 +26,7 @@ MUTANTS = (
         name="every-call-measures-again",
         guarantee="rule 29",
         file=_ROOM + "steps_per_dispatch.py",
-        old="    if shapes in known:",
+        old="    if shapes in measured:",
         new="    if False:",
         tests=("test_a_further_call_uses_what_was_measured",),
     ),
