@@ -4,13 +4,14 @@ import csv
 import json
 import shlex
 import sys
+from dataclasses import asdict
 
 import numpy as np
 import pytest
 
 from estimator_canned_tabular.cli.described import described
 from estimator_canned_tabular.cli.profile import ColumnProfile
-from estimator_canned_tabular.cli.schema import Schema
+from estimator_canned_tabular.cli.schema import ColumnSchema, Schema
 from estimator_core._cli.main import main
 from estimator_core.checkpoint import load_variables
 
@@ -362,11 +363,40 @@ def test_other_models_and_a_number_to_predict(tmp_path, capsys, model):
     x = rng.normal(size=200)
     path = tmp_path / "line.csv"
     path.write_text("x,y\n" + "".join(f"{a:.4f},{3 * a + 1:.4f}\n" for a in x))
-    more = ["--model", model, "--epochs", "60", "--learning-rate", "0.01", "--hidden-units", "16"]
+    more = ["--model", model, "--epochs", "120", "--learning-rate", "0.01", "--hidden-units", "16"]
     arguments = ["--csv", path, "--label", "y", "--model-dir", tmp_path / "model", *more]
     assert main(["tabular", "train", *map(str, arguments), *(["--no-export"] if model == "baseline" else [])]) == 0
     loss = next(line for line in capsys.readouterr().out.splitlines() if line.strip().startswith("average_loss"))
     assert float(loss.split("=")[1]) < (20.0 if model == "baseline" else 0.2)
+
+
+def train_on_a_line(path, model_dir, unit, *more):
+    x = np.random.default_rng(1).normal(size=100)
+    path.write_text("x,y\n" + "".join(f"{a:.4f},{(300 * a + 4000) * unit}\n" for a in x))
+    quick = ["--model", "linear", "--patience", "0", "--batch-size", "16", "--no-export", "--json"]
+    return main(["tabular", "train", "--csv", str(path), "--label", "y", "--model-dir", str(model_dir), *quick, *more])
+
+
+@pytest.mark.parametrize("unit", [1e-9, 1.0, 1e9])
+def test_a_linear_model_learns_labels_of_any_size(tmp_path, capsys, unit):
+    assert train_on_a_line(tmp_path / "line.csv", tmp_path / "model", unit) == 0
+    models = json.loads(capsys.readouterr().out)["metrics"]
+    assert models["linear"]["average_loss"] < models["mean"]["average_loss"] / 100
+
+
+def test_columns_of_an_earlier_version_train_on_labels_as_they_are(tmp_path, capsys):
+    columns = tmp_path / "columns.json"
+    schema = Schema(label="y", columns={"x": ColumnSchema(kind="numeric")})
+    columns.write_text(json.dumps({key: one for key, one in asdict(schema).items() if key not in ("mean", "scale")}))
+    path, model_dir = tmp_path / "line.csv", tmp_path / "model"
+    assert train_on_a_line(path, model_dir, 1e-3, "--columns", str(columns), "--epochs", "1") == 0
+    capsys.readouterr()
+    assert Schema.read(model_dir / "columns.json") == schema
+    assert train_on_a_line(path, model_dir, 1e-3, "--epochs", "2") == 0
+    capsys.readouterr()
+    Schema(label="y", columns=schema.columns, mean=4.0, scale=0.3).write(columns)
+    assert train_on_a_line(path, model_dir, 1e-3, "--columns", str(columns), "--epochs", "2") == 2
+    assert "holds a model with other columns: 'y' differs" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -241,6 +241,18 @@ def test_what_looks_like_numbers(words, kind, told):
     assert any("read as words: x" in line for line in described(schema, {"x": profile, "y": label})) == told
 
 
+def test_a_label_of_numbers_and_a_word_is_told():
+    profile, label = ColumnProfile(), ColumnProfile()
+    profile.add([b"ab"[n % 2 :][:1] for n in range(40)])
+    label.add([b"NA", *(b"%d" % (n % 20) for n in range(39))])
+    schema = Schema.inferred({"x": profile, "mass": label}, "mass")
+    assert len(schema.classes) == 21
+    assert (
+        "read as words: mass, of which 39 of 40 values are numbers; the others: 'NA'. If they mean no value in a CSV "
+        "file, give --na-values=NA. Otherwise write numbers"
+    ) in described(schema, {"x": profile, "mass": label})
+
+
 @pytest.mark.parametrize(
     ("numbers", "kept"),
     [

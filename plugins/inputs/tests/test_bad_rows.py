@@ -78,6 +78,25 @@ def test_csv(tmp_path: Path, caplog: pytest.LogCaptureFixture, case: str, at: in
     ]
 
 
+@pytest.mark.parametrize("shuffle", [False, True])
+def test_epochs_and_evaluations_log_the_same_bad_rows_once(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, shuffle: bool
+) -> None:
+    path = tmp_path / "rows.csv"
+    path.write_bytes(b"id\n" + b"".join(b"x\n" if number % 4 == 3 else b"%d\n" % number for number in range(40)))
+    types: dict[str, Any] = {"column_types": {"id": "int64"}, "on_error": "skip"}
+    source = csv_input_fn(path, 7, shuffle=shuffle, num_epochs=3, **types)
+    with caplog.at_level(logging.WARNING, logger="estimator_inputs"):
+        iterators = [source(), source()]
+        for iterator in iterators:
+            assert sum(len(batch["id"]) for batch in iterator) == 90
+    assert [iterator.bad_rows for iterator in iterators] == [30, 30]
+    assert caplog.messages == [
+        *(f"Skipped {path}, line {line}: column 'id': 'x' is not of type int64." for line in (5, 9, 13, 17, 21)),
+        "Skipped 10 bad rows in epoch 0 and read 30 good ones.",
+    ]
+
+
 def test_lines_are_counted_through_quoted_newlines_and_empty_lines(tmp_path: Path) -> None:
     path = tmp_path / "rows.csv"
     path.write_bytes(b'id,weight,word\n1,1,"a\nb\n""c"\n\n2,2,d\r\n\n3,x,e\n4,,f\n')

@@ -11,7 +11,7 @@ import numpy as np
 
 from estimator_core.errors import ArgumentError, InputError, PluginError
 from estimator_core.inputs import InputContext, InputOptions
-from estimator_inputs.reading.bad_rows import BadRows
+from estimator_inputs.reading.bad_rows import BadRowLog, BadRows
 from estimator_inputs.reading.blocks import BadRow, split_labels
 from estimator_inputs.reading.files import FilePattern, find_files
 from estimator_inputs.reading.options import OnError, ReadPlan
@@ -97,6 +97,7 @@ class ArrayRecordInput:
         self.specs = specs
         self.label_key = label_key
         self.plan = plan
+        self.bad_row_log = BadRowLog()
 
     def __call__(self, *, config: Any = None, input_context: InputContext | None = None) -> ArrayRecordIterator:
         """Returns a new iterator over the rows of this process.
@@ -131,7 +132,7 @@ class ArrayRecordIterator(Iterator[Any]):
         self._rows = plan.batch_size * context.num_input_pipelines
         self._own = context.rows(self._rows) if several and plan.on_error == "raise" else None
         self.global_rows = 0 if several else None
-        self._bad = BadRows(skip=plan.on_error == "skip")
+        self._bad = BadRows(skip=plan.on_error == "skip", log=source.bad_row_log)
         self._read = 0
         self._files: list[Unchanged] = []
         self._records: Any = None

@@ -17,7 +17,7 @@ _SHOWN = 3
 
 
 def almost_numbers(schema: Schema, profiles: Mapping[str, ColumnProfile]) -> Iterator[str]:
-    """Yields a line for each such column, with the values that are not numbers.
+    """Yields a line for each such column, the label included, with the values that are not numbers.
 
     Example:
         >>> profile = ColumnProfile()
@@ -28,8 +28,9 @@ def almost_numbers(schema: Schema, profiles: Mapping[str, ColumnProfile]) -> Ite
         >>> line.partition(". ")[2]
         'If they mean no value in a CSV file, give --na-values=n/a. Otherwise write numbers'
     """
-    for name, column in schema.columns.items():
-        words = profiles[name].words if column.kind != "numeric" and name in profiles else {}
+    read_as_words = [name for name, column in schema.columns.items() if column.kind != "numeric"]
+    for name in [*read_as_words, *([schema.label] if schema.classes else [])]:
+        words = profiles[name].words if name in profiles else {}
         counted = sum(words.values())
         others = [word for word in words if not _is_number(word)]
         numbers = counted - sum(words[word] for word in others)

@@ -85,7 +85,8 @@ def _compare(path: Path, model: str, units: str, schema: Schema) -> None:
                 f"{option} {said.get(name)}."
             )
     names = [name for name in {**held.columns, **schema.columns} if held.columns.get(name) != schema.columns.get(name)]
-    names += [] if held.classes == schema.classes else [schema.label]
+    labels = [(one.classes, one.mean, one.scale) for one in (held, schema)]
+    names += [] if labels[0] == labels[1] else [schema.label]
     if names:
         raise ArgumentError(
             f"{path.parent} holds a model with other columns: {', '.join(map(repr, names))} differs. "

@@ -9,6 +9,7 @@ import optax
 
 from estimator_canned_tabular.cli import features
 from estimator_canned_tabular.cli.recipe import Recipe
+from estimator_canned_tabular.cli.scaled_regression import ScaledRegressionHead
 from estimator_canned_tabular.cli.schema import Schema
 from estimator_canned_tabular.models.baseline import baseline_model_fn
 from estimator_canned_tabular.models.combined import dnn_linear_combined_model_fn
@@ -43,6 +44,8 @@ def model_fn_of(name: str, schema: Schema, recipe: Recipe, weight_column: str | 
 
 
 def _head(schema: Schema, weight_column: str | None, *, plots: bool) -> Any:
+    if schema.normalises_label:
+        return ScaledRegressionHead(mean=schema.mean, scale=schema.scale, weight_column=weight_column)
     if not schema.classes:
         return RegressionHead(weight_column=weight_column)
     options: dict[str, Any] = {

@@ -63,11 +63,14 @@ class Schema:
         label: the name of the label column.
         classes: the names of the classes; empty: the label is a number.
         columns: the other columns by name.
+        mean, scale: the model predicts `(label - mean) / scale` if the label is a number.
     """
 
     label: str
     classes: tuple[str, ...] = ()
     columns: Mapping[str, ColumnSchema] = field(default_factory=dict[str, ColumnSchema])
+    mean: float = 0.0
+    scale: float = 1.0
 
     @classmethod
     def inferred(
@@ -104,12 +107,19 @@ class Schema:
         for number, name in enumerate(profiles, 1):
             if not name.strip() and name in columns and columns[name].kind != "skip":
                 raise ArgumentError(f"Column {number} has no name: give it one in the first line.")
-        return cls(label=label, classes=classes, columns=columns)
+        if classes:
+            return cls(label=label, classes=classes, columns=columns)
+        return cls(label=label, columns=columns, mean=profiles[label].mean, scale=profiles[label].scale)
 
     def class_of(self, word: str) -> str:
         """Returns the class that a word of the label represents."""
         truth = canonical_truth(word) if self.has_truths else None
         return word if truth is None else truth.decode().title()
+
+    @property
+    def normalises_label(self) -> bool:
+        """Whether the model predicts normalised numbers. Files of earlier versions do not ask for it."""
+        return not self.classes and (self.mean, self.scale) != (0.0, 1.0)
 
     @property
     def has_truths(self) -> bool:
@@ -126,7 +136,8 @@ class Schema:
         try:
             data = json.loads(path.read_text(encoding="utf-8"))
             listed = {name: _column(path, name, one) for name, one in data["columns"].items()}
-            return cls(label=data["label"], classes=tuple(data["classes"]), columns=listed)
+            normal = {key: float(data[key]) for key in ("mean", "scale") if key in data}
+            return cls(label=data["label"], classes=tuple(data["classes"]), columns=listed, **normal)
         except OSError as error:
             raise ArgumentError(f"{path} cannot be read: {error.strerror}.") from error
         except (ValueError, KeyError, TypeError, AttributeError) as error:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from estimator_core.errors import InputError
-from estimator_inputs.reading.bad_rows import BadRows
+from estimator_inputs.reading.bad_rows import BadRowLog, BadRows
 from estimator_inputs.reading.blocks import FileKind
 from estimator_inputs.reading.interleave import InterleavedBlocks, Placed, files_of
 from estimator_inputs.reading.options import ReadPlan
@@ -60,10 +60,17 @@ class EpochReader:
         plan: the order in which they are read.
         seed: the seed of the order of shuffled rows.
         shard: (this process, number of processes).
+        log: the log of the bad rows.
     """
 
     def __init__(
-        self, files: tuple[Path, ...], kind: FileKind, plan: ReadPlan, seed: int, shard: tuple[int, int]
+        self,
+        files: tuple[Path, ...],
+        kind: FileKind,
+        plan: ReadPlan,
+        seed: int,
+        shard: tuple[int, int],
+        log: BadRowLog,
     ) -> None:
         self._files = files
         self._kind = kind
@@ -71,7 +78,7 @@ class EpochReader:
         self._seed = seed if plan.shuffle else None
         self._shard = shard
         self._by_files = _by_files(plan.shard_by, len(files), shard[1])
-        self.bad = BadRows(skip=plan.on_error == "skip")
+        self.bad = BadRows(skip=plan.on_error == "skip", log=log)
 
     def fingerprint(self) -> str:
         """Returns a text that identifies the rows and their order."""

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from estimator_core.inputs import InputContext, InputOptions
-from estimator_inputs.reading.bad_rows import BadRows
+from estimator_inputs.reading.bad_rows import BadRowLog, BadRows
 from estimator_inputs.reading.blocks import FileKind
 from estimator_inputs.reading.epochs import EpochReader, EpochWindow
 from estimator_inputs.reading.options import ReadPlan
@@ -26,12 +26,14 @@ class FileInput:
         files: the files to read.
         kind: the kind of the files.
         plan: the order of the rows and the size of the batches.
+        bad_row_log: the log of the bad rows, which all iterators share.
     """
 
     def __init__(self, files: tuple[Path, ...], kind: FileKind, plan: ReadPlan) -> None:
         self.files = files
         self.kind = kind
         self.plan = plan
+        self.bad_row_log = BadRowLog()
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -80,7 +82,7 @@ class FileIterator(Iterator[Any]):
         self._batch = source.kind.batch
         self._batch_size = plan.batch_size * together
         self._drop_remainder = plan.drop_remainder
-        self._epochs = EpochReader(source.files, source.kind, plan, seed, shard)
+        self._epochs = EpochReader(source.files, source.kind, plan, seed, shard, source.bad_row_log)
         self._windows: Iterator[EpochWindow] | None = None
         self._start: dict[str, Any] | None = None
         self._held: EpochWindow | None = None
@@ -120,7 +122,7 @@ class FileIterator(Iterator[Any]):
         Rows of other parts are left out, so that nothing is learned from them.
         """
         kind, plan = self._source.kind, self._source.plan
-        bad = BadRows(skip=plan.on_error == "skip", log=False)
+        bad = BadRows(skip=plan.on_error == "skip", log=None)
         for path in self._source.files:
             before = 0
             for piece in pieces_of(kind, path, None):
