@@ -62,7 +62,8 @@ class BoundModelFn:
             )
         values = {"labels": labels, "mode": mode, "params": copy.deepcopy(self.params), "config": self.config}
         dtype = COMPUTE_DTYPES[self.precision]
-        with using_plugins(self.plugins), computing_in(dtype), _saying_what_is_given(features, labels, mode):
+        lacks_labels = labels is None and mode != ModeKeys.PREDICT and "labels" in self.arguments
+        with using_plugins(self.plugins), computing_in(dtype), _saying_what_is_given(features, lacks_labels):
             result = self.function(
                 features=reduced(features, dtype),
                 **{name: value for name, value in values.items() if name in self.arguments},
@@ -83,9 +84,9 @@ class BoundModelFn:
 
 
 @contextlib.contextmanager
-def _saying_what_is_given(features: PyTree, labels: PyTree, mode: str) -> Generator[None]:
+def _saying_what_is_given(features: PyTree, lacks_labels: bool) -> Generator[None]:
     """Adds a note to errors if an array is missing, for example because it contains Python objects."""
-    cure = "Arrays of text, dates or objects stay on the host, so it does not get them: convert numbers with astype."
+    cure = "Arrays of text, dates or objects stay on the host: convert numbers with astype, words with np.unique."
     try:
         yield
     except KeyError as error:
@@ -93,8 +94,8 @@ def _saying_what_is_given(features: PyTree, labels: PyTree, mode: str) -> Genera
             names: list[str] = sorted(map(str, features))
             error.add_note(f"If {error.args[0]!r} is a feature: model_fn gets the features {names}. {cure}")
         raise
-    except TypeError as error:
-        if labels is None and mode != ModeKeys.PREDICT and "NoneType" in str(error):
+    except (AttributeError, TypeError) as error:  # a library may have made an array of None before it raises
+        if lacks_labels:
             error.add_note(f"The labels that model_fn gets are None. {cure}")
         raise
 

@@ -420,6 +420,26 @@ def test_an_error_says_which_arrays_stay_on_the_host(tmp_path: Path, element: An
     assert re.match(note, told)
 
 
+@pytest.mark.parametrize(
+    ("loss_of", "error"),
+    [
+        (lambda logits, labels: optax.softmax_cross_entropy_with_integer_labels(logits, labels).mean(), TypeError),
+        (lambda logits, labels: jnp.mean((logits[:, 0] - labels.astype(jnp.float32)) ** 2), AttributeError),
+    ],
+)
+def test_an_error_of_a_library_says_that_text_labels_are_none(tmp_path: Path, loss_of: Any, error: Any) -> None:
+    def of_classes(features: Any, labels: Any, mode: str) -> Any:
+        logits = features["x"] @ ec.get_variable("weights", (X.shape[1], 2))
+        return Spec(mode, loss=loss_of(logits, labels), train_op=optax.sgd(0.1))
+
+    words = np.array(["Adelie"] * len(X))
+    with pytest.raises(error) as raised:
+        ec.Estimator(of_classes, model_dir=str(tmp_path)).train(lambda: iter([({"x": X}, words)]))
+    told, *_ = raised.value.__notes__
+    assert told.startswith("The labels that model_fn gets are None. Arrays of text")
+    assert told.endswith("words with np.unique.")
+
+
 def test_an_error_of_another_cause_has_no_such_note(tmp_path: Path) -> None:
     def of_text(features: Any, mode: str) -> Any:
         return Spec(mode, predictions={"y": features["x"] + "one"})
