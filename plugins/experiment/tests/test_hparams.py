@@ -23,6 +23,9 @@ def test_attributes_and_types(hparams: HParams):
     assert hparams.get_type("rate") == (float, False)
     assert "a" in hparams
     assert "z" not in hparams
+    assert (hparams["a"], list(hparams)) == (1, list(hparams.values()))
+    with pytest.raises(KeyError, match="z"):
+        hparams["z"]
     assert list(hparams.values()) == ["a", "b", "c", "flag", "name", "anything", "rate"]
 
 

@@ -320,6 +320,7 @@ def test_other_data_in_the_same_directory_is_refused(line, change, words):
     ("settings", "words"),
     [
         (["crossval.splitter=grouped"], r"needs crossval.groups.*\['person', 'x'\]"),
+        (["crossval.splitter=grouped", "crossval.groups=prson"], r"of a feature. Given: 'prson'. Features: \['person'"),
         (["crossval.groups=person"], r"'person' has no effect on the splitter 'k_fold'.*grouped, stratified_grouped"),
         (["crossval.splitter=time_ordered", "crossval.groups=person"], "no effect on the splitter 'time_ordered'"),
         (["crossval.folds=61"], "60 rows cannot be split by 'k_fold'"),

@@ -6,7 +6,7 @@ import ast
 import json
 import numbers
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
 from estimator_core.errors import ArgumentError, did_you_mean
@@ -156,6 +156,13 @@ class HParams:
         """Returns the values as a JSON object without functions. The arguments are those of `json.dumps`."""
         plain = {name: value for name, value in self._values.items() if not callable(value)}
         return json.dumps(plain, indent=indent, separators=separators, sort_keys=sort_keys, default=_plain)
+
+    def __getitem__(self, key: str) -> Any:
+        """Returns a value as a dict of params does, so one model_fn works with both."""
+        return self._values[key]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._values)
 
     def __contains__(self, key: object) -> bool:
         return key in self._values

@@ -51,8 +51,8 @@ def _groups(crossval: Crossval, rows: Rows) -> np.ndarray | None:
         return None
     if name is None or name not in rows.features:
         raise ArgumentError(
-            f"The splitter {crossval.splitter!r} needs crossval.groups, the name of a feature. Features: "
-            f"{sorted(rows.features)}."
+            f"The splitter {crossval.splitter!r} needs crossval.groups, the name of a feature. "
+            f"{'' if name is None else f'Given: {name!r}. '}Features: {sorted(rows.features)}."
         )
     found = rows.features[name]
     if found.size != len(rows):
