@@ -35,7 +35,7 @@ BUDGETS = {
     "_model": 1249,  # programs that Estimators, variables and tables share, slots without one, two adapters of a module
     "_packs": 608,
     "_plugins": 1697,  # identity by distribution, code named and locked, policies, doubtful overrides told, locks
-    "_step": 1502,  # labels of text, ids of any dtype, programs, joined columns, tables in forms, notes, optimizers by row
+    "_step": 1502,  # text labels, any ids, programs, joined columns, tables in forms, notes, optimizers by row
     "_storage": 356,  # file:// in all its forms, files at URLs, for plugins, included
     "_summaries": 330,  # the lock of an event file, and a directory that is removed between two uses
     "flat": 2874,  # trace states, dead and owed calls, what evaluators publish, faults, inner runs, dropped memory
