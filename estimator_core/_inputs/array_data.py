@@ -203,7 +203,7 @@ def _narrowed(tree: Arrays, part: int, wide: dict[tuple[int, str], str]) -> Arra
 
     def narrowed(array: np.ndarray, name: str, told: str) -> np.ndarray:
         # A memory-mapped array may be larger than memory, so its batches are narrowed one by one as they are drawn.
-        if isinstance(array, np.memmap) or stays_on_host(array.dtype):
+        if isinstance(array, np.memmap):
             return array
         try:
             return narrow(array, told)

@@ -30,10 +30,10 @@ def stays_on_host(dtype: np.dtype) -> bool:
 
 def device_dtype(dtype: np.dtype) -> np.dtype:
     """Returns the dtype of these numbers on a device: in native byte order, 32 bits wide unless jax_enable_x64 is
-    set.
+    set. Strings of numpy's StringDType become objects.
     """
     wide: bool = cast(Any, jax.config).jax_enable_x64
-    native = dtype if dtype.isnative else dtype.newbyteorder("=")
+    native = np.dtype(object) if dtype.kind == "T" else dtype if dtype.isnative else dtype.newbyteorder("=")
     return native if wide else _NARROW.get(native, native)
 
 
@@ -201,7 +201,7 @@ def converter(array_type: type, dtype: np.dtype, name: str, *, copy: bool) -> Ca
             return np.array(narrowed) if copy and narrowed is array else narrowed
 
         return of_foreign
-    if not stays_on_host(dtype) and narrower != dtype:
+    if narrower != dtype:
         return lambda leaf: _narrowed(leaf, narrower, name)
     return np.array if copy else None
 

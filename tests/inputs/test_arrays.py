@@ -280,6 +280,19 @@ def test_arrays_in_another_byte_order_hold_the_same_numbers(dtype):
         assert found.tolist() == [0, 1, 2]
 
 
+@pytest.mark.parametrize("missing", [None, np.nan])
+def test_strings_of_numpys_string_dtype_are_objects(missing):
+    """Columns of words and class labels refused them as strings."""
+    for dtype in (np.dtypes.StringDType(), np.dtypes.StringDType(na_object=missing)):
+        given_arrays = {"x": np.array(["a", "a longer string of the arena"], dtype), "k": np.arange(2)}
+        if hasattr(dtype, "na_object"):
+            given_arrays["x"][0] = missing
+        for source in (numpy_input_fn(given_arrays, shuffle=False), lambda: [given_arrays]):  # noqa: B023
+            found = next(open_input(source, mode="eval")).host["x"]
+            assert found.dtype == object
+            assert found.tolist() == given_arrays["x"].tolist()
+
+
 def test_masked_values_are_refused():
     masked = np.ma.array([1.0, 2.0], mask=[False, True])
     for make in (

@@ -188,6 +188,7 @@ def test_a_column_without_any_value_is_text_and_no_other_file_is_read_for_a_know
     [
         (["00123", "10001"], "object"),
         (["10001", '"00123"'], "object"),
+        (["31", "0x1F"], "object"),
         (["-01", "5"], "object"),
         (["", "010"], "object"),
         (["0", "10"], "int64"),

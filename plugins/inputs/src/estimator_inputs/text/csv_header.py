@@ -26,7 +26,7 @@ _SHOWN = 60
 _MARK = 16
 #: The byte order marks of UTF-16.
 _UTF_16 = (b"\xff\xfe", b"\xfe\xff")
-_PADDED = re.compile("[+-]?0[0-9]")
+_PADDED = re.compile("[+-]?0[0-9xX]")
 _WHOLE = re.compile("-?[0-9]+")
 _QUOTED = re.compile(b'"[^"]*"')
 
@@ -95,7 +95,7 @@ def infer_types(
 
     If a column has no value there, the next piece of the file that has one determines its type, up to 16 MiB.
 
-    If one integer has a leading zero, such as 00123, the integers of the column are codes and are read as texts.
+    If one integer has a leading zero, such as 00123 or 0x1F, the integers of the column are codes and are read as texts.
     Integers out of the range of int64 are uint64. Without a row, there is no type.
 
     Args:
