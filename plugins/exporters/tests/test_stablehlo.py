@@ -328,8 +328,10 @@ def test_an_export_is_read_back_once(estimator, tmp_path, monkeypatch):
 def test_an_export_with_other_weights_is_not_published(estimator, tmp_path, monkeypatch):
     from estimator_exporters.stablehlo import write
 
-    save = write.save
-    monkeypatch.setattr(write, "save", lambda values: save({name: value + 1 for name, value in values.items()}))
+    def changed(values, path, *, save_file=write.save_file):
+        save_file({name: value + 1 for name, value in values.items()}, path)
+
+    monkeypatch.setattr(write, "save_file", changed)
     with pytest.raises(ExportError, match=r"does not reproduce the estimator: signature 'serving_default', output"):
         estimator.export_saved_model(str(tmp_path / "exports"), receiver_fn)
     assert list((tmp_path / "exports").iterdir()) == []

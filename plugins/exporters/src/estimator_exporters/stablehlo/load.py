@@ -9,7 +9,7 @@ from typing import Any
 
 import jax
 import numpy as np
-from safetensors.numpy import load_file
+from safetensors import safe_open
 
 from estimator_core.errors import ArgumentError, ExportError
 from estimator_core.export import Feature
@@ -27,10 +27,9 @@ def load(directory: Path) -> Loaded:
     manifest = read_manifest(directory, "stablehlo")
     written_with = str(manifest["provenance"].get("versions", {}).get("jax", "unknown"))
     try:
-        variables = {
-            name: jax.device_put(value)
-            for name, value in load_file(file_of(directory, manifest, manifest["variables"])).items()
-        }
+        with safe_open(file_of(directory, manifest, manifest["variables"]), framework="np") as weights:
+            names = weights.keys()  # one after another, so that the host holds only one of them
+            variables = {name: jax.block_until_ready(jax.device_put(weights.get_tensor(name))) for name in names}
         programs: dict[str, _Compiled] = {}
         signatures: dict[str, Signature] = {}
         for name, described in manifest["signatures"].items():

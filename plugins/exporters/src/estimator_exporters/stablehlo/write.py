@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from safetensors.numpy import save
+from safetensors.numpy import save_file
 
 from estimator_core.errors import ExportError
 from estimator_core.export import ExportRequest
@@ -43,12 +44,13 @@ def write(request: ExportRequest, directory: Path) -> None:
                 files[id(program)] = f"programs/{len(files)}.jaxexport"
                 (directory / files[id(program)]).write_bytes(program)
             programs[name].append({"batch": size, "path": files[id(program)]})
-    variables = {name: np.array(value, order="C") for name, value in request.variables.items()}
+    variables = {name: np.asarray(value, order="C") for name, value in request.variables.items()}
     try:
-        (directory / WEIGHTS).write_bytes(save(variables))  # save_file creates files that only the owner may read
+        save_file(variables, directory / WEIGHTS)
     except Exception as error:
         dtypes = sorted({str(value.dtype) for value in variables.values()})
         raise ExportError(
             f"The variables cannot be written as safetensors: {error!r}. Their dtypes: {dtypes}."
         ) from error
+    shutil.copymode(next((directory / "programs").iterdir()), directory / WEIGHTS)  # others may not read it otherwise
     finish(request, directory, "stablehlo", programs, platforms=list(PLATFORMS), variables=WEIGHTS)
