@@ -131,7 +131,8 @@ class InferenceStates:
         if batch is not None and (context.config.allow_cast or not placement.single):
             # The declarations of the model determine dtypes and shardings, not the contents of a checkpoint.
             self._programs.discovery(devices, context.mode, batch)
-        self._kept = None  # otherwise both would be in memory
+        # Otherwise both would be in memory. What one process reads alone replaces nothing that the others still keep.
+        self._kept = self._kept if devices.apart else None
         with reading(Path(path)):
             state = placed(placement, self._programs, read())
         # Without a batch, it is not split as the model requests. A state that one process reads alone is not known to

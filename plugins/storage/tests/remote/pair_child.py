@@ -5,7 +5,8 @@
 The settings are url, folder (of this test) and steps, and what happens. `die` is "sent" (before the record of step 10),
 "written" (in a save, with its pack in the store) or "ended" (before the end is recorded). `who` is the process that
 dies. `rival` is the step at which another run takes over. `stops` stops the run early when the loss of `held_out` has
-not grown for 10 steps.
+not grown for 10 steps. `late` lets the lists of process 1 lack the manifests, as a store does that lists new objects
+late.
 """
 
 from __future__ import annotations
@@ -36,6 +37,8 @@ def main(settings: dict[str, Any]) -> None:
     from plugins.storage.tests.remote import shelves
 
     read = count_reads(shelves.Shelf)
+    if settings.get("late") and INDEX == 1:
+        list_late(shelves.Shelf)
     if settings.get("die") and settings["who"] == INDEX:
         die(settings["die"])
     config = ec.RunConfig(
@@ -150,6 +153,12 @@ def count_reads(kind: type) -> list[int]:
 
     kind.get_ranges = counted
     return total
+
+
+def list_late(kind: type) -> None:
+    """Leaves the manifests of checkpoints out of lists."""
+    real = kind.list
+    kind.list = lambda self, prefix: (one for one in real(self, prefix) if not one.key.endswith("manifest.json"))
 
 
 def die(where: str) -> None:

@@ -104,6 +104,14 @@ def goes_on(folder: Path, undisturbed: Path, count: int) -> None:
 
 
 @pytest.mark.slow
+def test_a_store_that_lists_new_objects_late_costs_no_checkpoint(tmp_path: Path, undisturbed: Path) -> None:
+    done = run(tmp_path, 2, late=True)
+    assert done.returncode == 0, done.stdout
+    assert outcome(tmp_path, 1)["step"] == 20
+    assert outcome(tmp_path, 1)["predicted"] == outcome(undisturbed)["predicted"]
+
+
+@pytest.mark.slow
 def test_the_chief_dies_between_upload_and_record_and_one_process_goes_on(tmp_path: Path, undisturbed: Path) -> None:
     done = run(tmp_path, 2, die="sent", who=0)
     assert done.returncode == 75, done.stdout

@@ -48,7 +48,8 @@ from estimator_core.journal import (
 from estimator_core.plugins import Plugins
 from estimator_core.storage import Storage, StorageDeniedError, open_storage
 from estimator_storage.at_urls.checkpoints import CHECKPOINTS, bring, bring_newest, read_here
-from estimator_storage.at_urls.directories import download_file, upload_directory, upload_file
+from estimator_storage.at_urls.directories import upload_directory, upload_file
+from estimator_storage.at_urls.kept_exports import MANIFEST
 from estimator_storage.at_urls.packs_in_store import PacksInStore
 from estimator_storage.at_urls.scratch import scratch_directory
 from estimator_storage.at_urls.side_file_sync import Beside
@@ -220,9 +221,10 @@ class WorkingCopy:
     def _follow(self, work: Path, place: str, shelf: Shelf, step: int, kept: Sequence[int]) -> None:
         """Downloads the files that the chief has added to a checkpoint, and removes the checkpoints it has retired."""
         self._release()
-        for entry in self._storage.list(place):
-            if not entry.key.endswith(PACK_SUFFIX):
-                download_file(self._storage, entry, work / entry.key.removeprefix(f"{place}/"))
+        (work / MANIFEST).write_bytes(self._storage.get(f"{place}/{MANIFEST}"))
+        for name in read_manifest(work).files:  # not by a list, because some stores show new objects late
+            (work / name).parent.mkdir(parents=True, exist_ok=True)
+            (work / name).write_bytes(self._storage.get(f"{place}/{name}"))
         path = shelf.publish(work, step, (), ())
         leave_away(path, PacksInStore(self._storage, place, None))
         shelf.remove([one for one in shelf.steps() if one not in kept])
