@@ -1,5 +1,6 @@
 """Tests of the average of the weights in real runs: evaluations, checkpoints, predictions, and resumes use it."""
 
+import tracemalloc
 from pathlib import Path
 from typing import Any
 
@@ -113,3 +114,22 @@ def test_nothing_but_tables_has_no_average(tmp_path: Path):
     estimator.train(data)
     with pytest.raises(HookError, match=r"holds no average of the weights. All its variables are tables"):
         eh.load_averaged_variables(tmp_path)
+
+
+def test_writing_a_checkpoint_of_averages_copies_them_once(tmp_path: Path):
+    """The store copies what it saves. Averages of the dtype of their variable are not copied before."""
+    table = np.ones((4, 1 << 20), np.float32)
+    items = ec.checkpoint.CheckpointItems(
+        clock=np.array([1, 0, 0, 0], np.uint32), variables={"w": table}, opt_state={"0/ema_of_weights/w": table + 1}
+    )
+    with ec.checkpoint.CheckpointStore(tmp_path / "run") as store:
+        store.save(1, items)
+    eh.load_averaged_variables(tmp_path / "run")  # imports
+    tracemalloc.start()
+    try:
+        path = eh.write_averaged_checkpoint(tmp_path / "run", tmp_path / "averaged")
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 1.5 * table.nbytes
+    np.testing.assert_array_equal(ec.load_variables(path)["w"], table + 1)

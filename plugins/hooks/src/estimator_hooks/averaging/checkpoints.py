@@ -52,7 +52,7 @@ def write_averaged_checkpoint(path: str | os.PathLike[str], directory: str | os.
     checkpoint = resolve_checkpoint(path)
     averages = load_averaged_variables(checkpoint)
     items = read_checkpoint(checkpoint, ("variables", "model_state"))
-    rounded = {path: value.astype(items.variables[path].dtype) for path, value in averages.items()}
+    rounded = {path: value.astype(items.variables[path].dtype, copy=False) for path, value in averages.items()}
     averaged = dataclasses.replace(items, variables={**items.variables, **rounded})
     with CheckpointStore(directory) as store:
         return store.save(checkpoint_step(checkpoint), averaged).path
