@@ -95,8 +95,8 @@ def infer_types(
 
     If a column has no value there, the next piece of the file that has one determines its type, up to 16 MiB.
 
-    If one integer has a leading zero, such as 00123 or 0x1F, the integers of the column are codes and are read as texts.
-    Integers out of the range of int64 are uint64. Without a row, there is no type.
+    If one integer has a leading zero, such as 00123 or 0x1F, the integers of the column are codes and are read as
+    texts. Integers out of the range of int64 are uint64. Without a row, there is no type.
 
     Args:
         stream: a stream at the first record.
