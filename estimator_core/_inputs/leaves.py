@@ -14,7 +14,7 @@ from estimator_core.errors import InputError
 
 #: dtypes that JAX narrows unless jax_enable_x64 is set. They are narrowed and checked here, because JAX silently wraps
 #: integers.
-_NARROW = {
+_NARROW: dict[np.dtype[Any], np.dtype[Any]] = {
     np.dtype(np.float64): np.dtype(np.float32),
     np.dtype(np.longdouble): np.dtype(np.float32),
     np.dtype(np.complex128): np.dtype(np.complex64),
