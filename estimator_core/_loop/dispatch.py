@@ -59,8 +59,9 @@ def shapes_of(batch: Batch) -> Any:
 #: The numbers of dispatches in flight. Two keep the device busy. More are allowed only if they are short, because each
 #: wait costs the host a sleep and a wake-up.
 LEAST, MOST = 2, 32
-#: The host is ahead by no more than this many seconds, or by two dispatches.
-AHEAD_SECS = 0.004
+#: The host is ahead by no more than this many seconds, or by two dispatches. With less time, a process whose cores do
+#: other work too waits more often, and loses the cores each time.
+AHEAD_SECS = 0.016
 
 
 class InFlightLimiter:
