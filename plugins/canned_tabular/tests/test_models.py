@@ -90,6 +90,25 @@ def test_a_first_batch_that_is_filled_up_to_the_number_of_clusters_is_refused(tm
     kmeans(3).train(few(2))  # its clusters are chosen
 
 
+def test_a_model_of_points_in_a_variable_scope_refuses_such_a_batch_and_accepts_later_ones(tmp_path):
+    points = np.arange(12, dtype=np.float32).reshape(6, 2)
+    kmeans = tab.kmeans_model_fn(tab.KMeansOptions(num_clusters=3))
+
+    def model_fn(features, labels, mode):
+        with ec.variable_scope("outer"):
+            return kmeans(features, labels, mode)
+
+    def few(count):
+        return lambda: [{"x": points, "is_real_example": (np.arange(6) < count).astype(np.float32)}]
+
+    estimator = ec.Estimator(model_fn, config=quiet(tmp_path))
+    with pytest.raises(ArgumentError, match=r"first batch has 2 points, .* fewer than num_clusters=3"):
+        estimator.train(few(2))
+    estimator.train(few(3))
+    estimator.train(few(2))
+    assert "outer/clusters_chosen" in estimator.get_variable_names()
+
+
 def test_the_mark_of_padding_is_not_a_coordinate_of_points(tmp_path):
     kmeans = tab.KMeans(2, config=quiet(tmp_path), use_mini_batch=False)
     kmeans.train(lambda: [{"x": POINTS[1:3], "is_real_example": np.ones(2, np.float32)}], steps=1)

@@ -80,7 +80,7 @@ def kmeans_model_fn(options: KMeansOptions, feature_columns: Sequence[Any] | Non
         loss = score
         if mode == ec.ModeKeys.TRAIN:
             loss = score + _moving(stored, _updated(options, points, index, clusters))
-        hooks: list[ec.Hook] = [EnoughPoints(options.num_clusters, CHOSEN)] if _among_points(options) else []
+        hooks: list[ec.Hook] = [EnoughPoints(options.num_clusters, _chosen())] if _among_points(options) else []
         hooks += [] if options.relative_tolerance is None else [StopWhenSettled(options.relative_tolerance)]
         predict = ec.export.PredictOutput
         return ec.EstimatorSpec(
@@ -104,6 +104,12 @@ def kmeans_model_fn(options: KMeansOptions, feature_columns: Sequence[Any] | Non
 def _among_points(options: KMeansOptions) -> bool:
     """Returns whether the first clusters are points of the first batch."""
     return isinstance(options.initial_clusters, str)
+
+
+def _chosen() -> str:
+    """Returns the path of `CHOSEN`, which is in the scope of the clusters. A caller may have opened variable scopes."""
+    names = reversed([variable.name for variable in ec.trainable_variables()])
+    return next(name for name in names if name.rpartition("/")[2] == CLUSTERS).removesuffix(CLUSTERS) + CHOSEN
 
 
 def _points(features: Any, columns: Sequence[Any], plan: FeaturePlan) -> jax.Array:
