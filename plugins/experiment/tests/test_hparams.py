@@ -26,6 +26,8 @@ def test_attributes_and_types(hparams: HParams):
     assert (hparams["a"], list(hparams)) == (1, list(hparams.values()))
     with pytest.raises(KeyError, match="z"):
         hparams["z"]
+    assert dict(hparams) == {**hparams} == hparams.values()
+    assert dict(HParams(ab=1, cd=2)) == {"ab": 1, "cd": 2}, "two letters are not a name and its value"
     assert list(hparams.values()) == ["a", "b", "c", "flag", "name", "anything", "rate"]
 
 

@@ -100,6 +100,10 @@ class HParams:
         """Returns all values by name."""
         return {name: list(value) if self._types[name][1] else value for name, value in self._values.items()}
 
+    def keys(self) -> Iterable[str]:
+        """Returns all names. With it, `dict(hparams)` and `**hparams` are the values by name."""
+        return self._values.keys()
+
     def get_type(self, name: str) -> tuple[type[Any], bool]:
         """Returns the type of a hyperparameter (for a list, of its items), and whether it is a list."""
         return self._type(name)
