@@ -1,5 +1,7 @@
 """Tests of raw signatures, with tf.Examples, host transforms and class names, in exports and other processes."""
 
+from types import SimpleNamespace
+
 import jax
 import numpy as np
 import optax
@@ -203,6 +205,14 @@ def test_outputs_have_the_form_of_what_transforms_return(estimator, tmp_path):
     assert raw.outputs == {**own.outputs, "class_ids": text, "pair": pair, "half": half}
     refusing = RawSignature(signature=own, inputs=own.inputs, after=(Shown(refused=0.0),))
     assert refusing.outputs == own.outputs
+
+
+def test_names_of_classes_are_strings_though_a_transform_refuses_zeros():
+    rows = ec.export.Feature((None, 2))
+    outputs = {"classes": ec.export.Feature((None, 1), "int32"), "logits": rows}
+    own = SimpleNamespace(inputs={"x": rows}, outputs=outputs)
+    raw = RawSignature(signature=own, inputs=own.inputs, after=(Shown(refused=0.0),), class_names=["cat", "dog"])
+    assert raw.outputs == {**outputs, "classes": ec.export.Feature((None, 1), "string")}
 
 
 def scaled(features, labels, mode):

@@ -38,17 +38,18 @@ class RawSignature:
     @property
     def outputs(self) -> Mapping[str, Feature]:
         """The outputs that a client receives, as a batch of zeros shows them. Transforms may add outputs, and names of
-        classes are strings. If a transform refuses zeros: the outputs of the array signature.
+        classes are strings. If a transform refuses zeros: the outputs of the array signature, with names of classes.
         """
         return self._shown_outputs
 
     @cached_property
     def _shown_outputs(self) -> Mapping[str, Feature]:
         own = self.signature.outputs
+        zeros = {name: _zeros(feature) for name, feature in own.items()}
         try:
-            shown = self.show({name: _zeros(feature) for name, feature in own.items()})
+            shown = self.show(zeros)
         except InputError:
-            return own
+            shown = self._named(zeros)
         batched = any(feature.shape[:1] == (None,) for feature in own.values())
         return {name: _form(array, own.get(name), batched) for name, array in shown.items()}
 
@@ -96,7 +97,9 @@ class RawSignature:
 
     def show(self, outputs: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
         """Converts outputs of the array signature to the answer for a client."""
-        shown = apply_transforms(self.after, {name: np.asarray(value) for name, value in outputs.items()})
+        return self._named(apply_transforms(self.after, {name: np.asarray(value) for name, value in outputs.items()}))
+
+    def _named(self, shown: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
         for name in _CLASSES:
             if self.class_names and name in shown and np.issubdtype(shown[name].dtype, np.integer):
                 shown[name] = np.asarray(self.class_names, object)[shown[name]]
