@@ -141,6 +141,25 @@ def test_an_export_that_is_replaced_under_its_name_is_served(export, tmp_path):
     assert names == [["m"], ["m", "m:more"], ["m"], ["m"]]
 
 
+def test_an_export_that_two_models_share_is_replaced_in_both(export, tmp_path):
+    second_export = trained(tmp_path / "model", with_more).export_saved_model(str(tmp_path / "e"), receiver_fn)
+
+    async def main():
+        here = tmp_path / "served" / f"{FIRST}"
+        shutil.copytree(export, here)
+        engine = new_engine(sources_of([f"m={here}", f"n={here}"]), SIZES, 1, Limits())
+        await engine.repository.refresh()
+        shutil.rmtree(here)
+        shutil.copytree(second_export, here)
+        await engine.repository.refresh()
+        names = sorted(engine.repository.models)
+        await engine.repository.close()
+        engine.decoding.close()
+        return names
+
+    assert asyncio.run(main()) == ["m", "m:more", "n", "n:more"]
+
+
 @contextlib.contextmanager
 def caplog_of(name):
     """The lines that a logger writes meanwhile."""

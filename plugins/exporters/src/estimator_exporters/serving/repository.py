@@ -145,7 +145,8 @@ class Repository:
     recorder: Recorder = unrecorded
     models: dict[str, dict[str, ServedModel]] = field(default_factory=dict[str, dict[str, ServedModel]])
     _failed: dict[Path, _Stamp] = field(default_factory=dict[Path, _Stamp])
-    _loads: dict[Path, bytes | None] = field(default_factory=dict[Path, bytes | None])  # digests of their manifests
+    # The digests of the manifests. Two models may have the same path.
+    _loads: dict[tuple[str, Path], bytes | None] = field(default_factory=dict[tuple[str, Path], bytes | None])
     _depths: dict[str, int] = field(default_factory=dict[str, int])  # number of exports in the last check
     # One thread, because each thread has its own cache of compilations.
     _loading: Decoding = field(default_factory=lambda: Decoding(1))
@@ -241,7 +242,7 @@ class Repository:
         for path in wanted:
             stamp = _stamp(path)  # before it is read, because more files may arrive during the read
             digest = _digest(path)
-            known = path.name in loaded and digest in (None, self._loads.get(path))
+            known = path.name in loaded and digest in (None, self._loads.get((source.name, path)))
             if not known and self._failed.get(path) != stamp:
                 try:
                     found = await self._loading(functools.partial(self._load, source, path))
@@ -251,7 +252,7 @@ class Repository:
                     _log.error("%s is not served: %s", path, error, exc_info=not isinstance(error, _EXPECTED))
                     continue
                 await self._serve(source, path.name, found)
-                self._loads[path] = digest
+                self._loads[source.name, path] = digest
                 loaded.add(path.name)
                 self.metrics.loads.labels(source.name, "loaded").inc()
                 _log.info("Serving %s, version %s", ", ".join(found), path.name)
