@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import numbers
 import os
 import time
 from collections.abc import Collection, Iterable, Mapping
@@ -98,7 +97,8 @@ def checked_interval(owner: object, secs: tuple[str, Any], steps: tuple[str, Any
 
 
 def _require_number(owner: object, name: str, value: object, unit: str) -> None:
-    if isinstance(value, bool) or not isinstance(value, numbers.Real):
+    array = np.asarray(value)  # an array of one number, such as a step that was read, is a number too
+    if array.ndim or array.dtype.kind not in "iuf":
         raise ArgumentTypeError(f"{type(owner).__name__}: {name} must be a number of {unit}, given: {value!r}.")
 
 

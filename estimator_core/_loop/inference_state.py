@@ -126,8 +126,8 @@ class InferenceStates:
         self, path: str, context: RunContext, batch: Batch | None, read: Callable[[], CheckpointItems]
     ) -> TrainState:
         devices, placement = context.devices, context.devices.placement
-        if self._kept is not None and self._kept[:2] == (path, placement):
-            return self._kept[2]
+        if (kept := self._kept) is not None and kept[:2] == (path, placement):  # another thread may replace it
+            return kept[2]
         if batch is not None and (context.config.allow_cast or not placement.single):
             # The declarations of the model determine dtypes and shardings, not the contents of a checkpoint.
             self._programs.discovery(devices, context.mode, batch)

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
@@ -59,14 +60,14 @@ def test_seconds_that_are_not_positive_are_refused(make: Callable[..., Any], hoo
         make(**{argument: value})
 
 
-@pytest.mark.parametrize("value", ["10", True, [1]])
+@pytest.mark.parametrize("value", ["10", True, np.bool_(True), [1], np.array([1])])
 @pytest.mark.parametrize(("make", "hook", "argument"), STEPS + SECS)
 def test_an_interval_that_is_not_a_number_is_refused(make: Callable[..., Any], hook: str, argument: str, value: Any):
     with pytest.raises(ArgumentTypeError, match=f"^{hook}: {argument} must be a number of s"):
         make(**{argument: value})
 
 
-@pytest.mark.parametrize("value", [10.0, np.int64(10), np.float32(10.0)])
+@pytest.mark.parametrize("value", [10.0, np.int64(10), np.float32(10.0), np.array(10), jnp.int32(10)])
 def test_a_whole_number_of_any_type_is_an_interval(value: Any):
     hook = logging_hook(every_n_iter=value)
     drive([hook], steps=3)

@@ -124,6 +124,30 @@ def test_what_is_not_saved_yet_is_not_read(make_estimator: Any, train_input: Any
                 call()
 
 
+def test_two_threads_may_evaluate_different_checkpoints(
+    make_estimator: Any, train_input: Any, eval_input: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    estimator = make_estimator().train(train_input, max_steps=20)
+    first = str(Path(estimator.model_dir, "checkpoints", "10"))
+    expected = estimator.evaluate(eval_input, checkpoint_path=first)
+    drops: list[bool] = []
+
+    class Kept(tuple[Any, ...]):
+        """The kept state of `first`, which the other thread replaces as soon as this one has looked at it."""
+
+        __slots__ = ()
+
+        def __getitem__(self, index: Any) -> Any:
+            drops.append(True)
+            states._kept = None
+            return super().__getitem__(index)
+
+    states = estimator._states
+    states._kept = Kept(states._kept)
+    assert estimator.evaluate(eval_input, checkpoint_path=first) == expected
+    assert drops
+
+
 def test_an_evaluation_keeps_its_values_though_a_training_begins(
     make_estimator: Any, train_input: Any, eval_input: Any
 ) -> None:
