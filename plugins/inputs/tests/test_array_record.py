@@ -14,6 +14,7 @@ from estimator_core.errors import ArgumentError, InputError, PluginError
 from estimator_core.testing import InputSuite
 from estimator_inputs import array_record_input_fn
 from estimator_inputs.array_record import blocks_of_records, some_records
+from estimator_inputs.reading.unchanged import Unchanged
 from estimator_inputs.tfrecord.spec import feature_specs
 from plugins.inputs.tests.written import SPEC, example, ids, parts_of, row_dicts, some_rows
 
@@ -69,7 +70,20 @@ def test_a_file_that_is_written_to_while_it_is_read_is_refused(pattern: str) -> 
     write(path, [example(row) for row in row_dicts(some_rows(33, seed=1))])
     for reading in (batches, blocks):
         with pytest.raises(InputError, match=r"part-1\.array_record was written to while it was read"):
-            next(reading)
+            list(reading)
+
+
+def test_a_batch_looks_only_at_the_files_of_its_records(pattern: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each batch of a thousand files asked for a thousand versions."""
+    batches = array_record_input_fn(pattern, 34, SPEC, shuffle=False)()
+    looked: list[str] = []
+    monkeypatch.setattr(Unchanged, "check", lambda file: looked.append(file._path.name))
+    parts = []
+    for batch in batches:
+        parts.append((len(batch["id"]), [*looked]))
+        looked.clear()
+    first, second, third = (f"part-{number}.array_record" for number in range(3))
+    assert parts == [(34, [first, second]), (34, [second, third]), (32, [third])]
 
 
 def test_a_bad_record_is_named_or_skipped(pattern: str, tmp_path: Path) -> None:

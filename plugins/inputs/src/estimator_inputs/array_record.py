@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,9 @@ from estimator_inputs.reading.unchanged import Unchanged
 from estimator_inputs.reading.vocabulary import Vocabularies
 from estimator_inputs.tfrecord.decode import Fault, decode_examples
 from estimator_inputs.tfrecord.spec import FeatureSpec, feature_specs, summary_of
+
+#: The number of files whose records are counted at a time.
+_TOGETHER = 32
 
 
 def array_record_input_fn(
@@ -135,6 +139,7 @@ class ArrayRecordIterator(Iterator[Any]):
         self._bad = BadRows(skip=plan.on_error == "skip", log=source.bad_row_log)
         self._read = 0
         self._files: list[Unchanged] = []
+        self._ends = np.empty(0, np.int64)
         self._records: Any = None
         self._order: Any = None
         self._length = 0
@@ -201,25 +206,26 @@ class ArrayRecordIterator(Iterator[Any]):
 
     def _decoded(self, numbers: list[int]) -> Columns:
         columns, faults = _decoded(self._records, numbers, self._source.specs)
-        for file in self._files:
-            file.check()
+        for file in np.unique(self._file_of(numbers)).tolist():  # not all, because there may be thousands
+            self._files[file].check()
         self._bad.add([BadRow(self._where(numbers[row]), _told(fault)) for row, fault in faults.items()])
         return columns
 
     def _where(self, number: int) -> str:
         """Returns the file and record of a number among all records."""
-        for path in self._source.files:
-            size = len(_opened([path]))
-            if number < size:
-                return f"{path}, record {number}"
-            number -= size
-        raise AssertionError(number)
+        file = int(self._file_of([number])[0])
+        return f"{self._source.files[file]}, record {number - (int(self._ends[file - 1]) if file else 0)}"
+
+    def _file_of(self, numbers: list[int]) -> np.ndarray:
+        return np.searchsorted(self._ends, numbers, side="right")
 
     def _open(self) -> None:
         if self._records is not None:
             return
         self._files = [Unchanged(path) for path in self._source.files]
         self._records = _opened(self._source.files)
+        with ThreadPoolExecutor(_TOGETHER) as pool:
+            self._ends = np.cumsum([*pool.map(_size_of, self._source.files)])
         order = _grain().MapDataset.range(len(self._records))
         if self._source.plan.shuffle:
             order = order.shuffle(seed=self._seed % (1 << 32))
@@ -255,6 +261,10 @@ def _opened(files: Sequence[Path]) -> Any:
             except RuntimeError as error:
                 raise InputError(f"{path} is not a complete ArrayRecord file: {error}. Write it again.") from error
         raise
+
+
+def _size_of(path: Path) -> int:
+    return len(_opened([path]))
 
 
 def _decoded(source: Any, numbers: list[int], specs: Mapping[str, FeatureSpec]) -> tuple[Columns, dict[int, Fault]]:
