@@ -109,6 +109,29 @@ def test_a_model_of_points_in_a_variable_scope_refuses_such_a_batch_and_accepts_
     assert "outer/clusters_chosen" in estimator.get_variable_names()
 
 
+def test_a_later_batch_may_have_fewer_points_than_clusters(tmp_path):
+    """The short last batch of an epoch, also if a process begins with it."""
+    points = np.random.default_rng(0).normal(size=(20, 2)).astype(np.float32)
+    batches = [{"x": points[:8]}, {"x": points[8:16]}, {"x": points[16:18]}, {"x": points[18:]}]
+
+    def kmeans(folder):
+        return tab.KMeans(4, config=quiet(tmp_path / folder), seed=1)
+
+    kmeans("whole").train(lambda: batches)
+    kmeans("parts").train(lambda: batches, max_steps=2)
+    centres, counts = kmeans("parts").cluster_centers(), kmeans("parts").get_variable_value("cluster_counts")
+    kmeans("parts").train(lambda: batches, max_steps=4)
+    for x in (batch["x"] for batch in batches[2:]):
+        own = np.eye(4)[np.argmin(((x[:, None] - centres) ** 2).sum(-1), axis=1)]
+        counts = counts + own.sum(0)
+        centres = centres + (own.T @ x - own.sum(0)[:, None] * centres) / np.maximum(counts, 1)[:, None]
+    found = kmeans("whole").cluster_centers()
+    assert found.tolist() == kmeans("parts").cluster_centers().tolist()
+    np.testing.assert_allclose(found, centres, rtol=1e-5)
+    with pytest.raises(ArgumentError, match="first batch has 2 points"):
+        kmeans("short").train(lambda: batches[2:])
+
+
 def test_the_mark_of_padding_is_not_a_coordinate_of_points(tmp_path):
     kmeans = tab.KMeans(2, config=quiet(tmp_path), use_mini_batch=False)
     kmeans.train(lambda: [{"x": POINTS[1:3], "is_real_example": np.ones(2, np.float32)}], steps=1)

@@ -9,9 +9,9 @@ from estimator_core.errors import ArgumentError
 
 
 class EnoughPoints(ec.Hook):
-    """Refuses a first batch that is filled up to the number of clusters, because some clusters would be equal.
+    """Refuses a first batch with fewer points than clusters, not counting those that fill it up.
 
-    The points that fill up a batch are known only at run time. A run whose clusters are chosen accepts any batch.
+    A run whose clusters are chosen accepts any batch, such as the short last one of an epoch. Only the run knows both.
 
     Args:
         num_clusters: the number of clusters.
@@ -33,7 +33,8 @@ class EnoughPoints(ec.Hook):
         if run.batch_size < self._num_clusters and not np.asarray(run.state.model_state[self._chosen]):
             raise ArgumentError(
                 f"The first batch has {run.batch_size} points, without those that fill it up: fewer than "
-                f"num_clusters={self._num_clusters}. Give larger batches, or initial_clusters as an array."
+                f"num_clusters={self._num_clusters}. Give larger batches, or initial_clusters as an array and another "
+                "model_dir."
             )
 
     def next_step(self, step: int) -> None:

@@ -145,11 +145,8 @@ def _clusters(options: KMeansOptions, points: jax.Array, mode: str) -> tuple[jax
         first = jnp.asarray(given(shown, options.num_clusters), jnp.float32)
         if first.shape != shape:
             raise ArgumentError(f"initial_clusters must return all {shape} centres from one batch, not {first.shape}.")
-    elif points.shape[0] < options.num_clusters:
-        raise ArgumentError(
-            f"The first batch has {points.shape[0]} points, fewer than num_clusters={options.num_clusters}: give "
-            "larger batches, or initial_clusters as an array."
-        )
+    elif points.shape[0] < options.num_clusters:  # a later batch: `EnoughPoints` refuses such a first one
+        first = clusters
     elif given == RANDOM:
         first = random_points(key, points, options.num_clusters, real)
     else:
