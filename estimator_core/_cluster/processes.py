@@ -199,7 +199,7 @@ def _news_of(error: BaseException, processes: Coordinator) -> Lost | None:
     """
     # jax raises its JaxRuntimeError, or a ValueError when a program starts. Both begin with the code of a status.
     if re.match(r"[A-Z_]+: ", str(error)) and not isinstance(error, EstimatorError):
-        if re.search("onnection (closed|reset)", str(error)):
+        if re.search("(?s)Gloo.*onnection (closed|reset)", str(error)):  # not the connection of a store, for example
             # Whoever closed it is lost, has ended, or has the same error and arrives here too.
             with contextlib.suppress(ProcessLostError):
                 processes.barrier("closed connection", _NEWS_SECS)

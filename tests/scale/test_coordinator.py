@@ -123,6 +123,21 @@ def test_a_connection_that_broke_for_all_is_the_error_of_each() -> None:
     assert two.failed == [error]
 
 
+def test_a_connection_to_something_else_is_the_fault_of_no_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another process, which computed undisturbed, was named as lost."""
+
+    class Late(_Two):
+        def barrier(self, topic: str, timeout: float) -> None:
+            self._gone = Lost(1, "there", f"it has not arrived at {topic!r} within {timeout:g} s")
+            raise ProcessLostError(self._gone.describe(2), 1)
+
+    monkeypatch.setattr("estimator_core._cluster.processes._NEWS_SECS", 0.0)
+    two, error = Late(), RuntimeError("UNAVAILABLE: gs://bucket/rows: Connection reset by peer")
+    with pytest.raises(RuntimeError, match="gs://bucket/rows"), ending_together(two):
+        raise error
+    assert two.failed == [error]
+
+
 def test_several_processes_without_the_package_are_refused_by_its_name(tmp_path: Path) -> None:
     config = ec.RunConfig(model_dir=str(tmp_path), processes=ec.Processes("127.0.0.1:1", count=2, index=0))
     estimator = ec.Estimator(lambda features: None, config=config, plugins=ec.Plugins(autoload=False))
