@@ -94,8 +94,9 @@ def _saying_what_is_given(features: PyTree, lacks_labels: bool) -> Generator[Non
             names: list[str] = sorted(map(str, features))
             error.add_note(f"If {error.args[0]!r} is a feature: model_fn gets the features {names}. {cure}")
         raise
-    except (AttributeError, TypeError) as error:  # a library may have made an array of None before it raises
-        if lacks_labels:
+    except (AttributeError, TypeError, ValueError) as error:
+        # A library may have made an array of None before it raises, and then names only its dtype or type.
+        if lacks_labels and any(word in str(error) for word in ("None", "dtype", "numpy.ndarray")):
             error.add_note(f"The labels that model_fn gets are None. {cure}")
         raise
 

@@ -425,6 +425,8 @@ def test_an_error_says_which_arrays_stay_on_the_host(tmp_path: Path, element: An
     [
         (lambda logits, labels: optax.softmax_cross_entropy_with_integer_labels(logits, labels).mean(), TypeError),
         (lambda logits, labels: jnp.mean((logits[:, 0] - labels.astype(jnp.float32)) ** 2), AttributeError),
+        (lambda logits, labels: jnp.mean(logits[:, 0] - jnp.asarray(labels)), ValueError),
+        (lambda logits, labels: jnp.mean(logits[:, 0] - np.asarray(labels)), TypeError),
     ],
 )
 def test_an_error_of_a_library_says_that_text_labels_are_none(tmp_path: Path, loss_of: Any, error: Any) -> None:
@@ -438,6 +440,23 @@ def test_an_error_of_a_library_says_that_text_labels_are_none(tmp_path: Path, lo
     told, *_ = raised.value.__notes__
     assert told.startswith("The labels that model_fn gets are None. Arrays of text")
     assert told.endswith("words with np.unique.")
+
+
+@pytest.mark.parametrize(
+    ("loss_of", "error"),
+    [
+        (lambda logits: jnp.mean(jnp.sqare(logits)), AttributeError),  # type: ignore[attr-defined]
+        (lambda logits: jnp.mean(logits, axes=1), TypeError),  # type: ignore[call-arg]
+        (lambda logits: jnp.mean(logits @ jnp.ones((5, 2))), TypeError),
+    ],
+)
+def test_an_error_of_a_model_without_labels_does_not_suspect_them(tmp_path: Path, loss_of: Any, error: Any) -> None:
+    def of_clusters(features: Any, labels: Any, mode: str) -> Any:
+        return Spec(mode, loss=loss_of(features["x"] @ ec.get_variable("w", (X.shape[1], 2))), train_op=optax.sgd(0.1))
+
+    with pytest.raises(error) as raised:
+        ec.Estimator(of_clusters, model_dir=str(tmp_path)).train(lambda: iter([{"x": X}]))
+    assert not any("labels" in note for note in raised.value.__notes__)
 
 
 def test_an_error_of_another_cause_has_no_such_note(tmp_path: Path) -> None:
