@@ -2,6 +2,7 @@
 
 import csv
 import json
+import re
 import shlex
 import sys
 from dataclasses import asdict
@@ -14,6 +15,7 @@ from estimator_canned_tabular.cli.profile import ColumnProfile
 from estimator_canned_tabular.cli.schema import ColumnSchema, Schema
 from estimator_core._cli.main import main
 from estimator_core.checkpoint import load_variables
+from estimator_core.errors import ArgumentError
 
 HEADER = ["name", "age", "city", "hours", "income"]
 
@@ -382,6 +384,24 @@ def test_a_linear_model_learns_labels_of_any_size(tmp_path, capsys, unit):
     assert train_on_a_line(tmp_path / "line.csv", tmp_path / "model", unit) == 0
     models = json.loads(capsys.readouterr().out)["metrics"]
     assert models["linear"]["average_loss"] < models["mean"]["average_loss"] / 100
+
+
+@pytest.mark.parametrize(("unit", "scale"), [(1e-30, r"2\.\d+e-28"), (1e25, r"2\.\d+e\+27")])
+def test_labels_whose_squared_errors_are_no_numbers_are_refused(tmp_path, capsys, unit, scale):
+    """The errors of a model of small ones were shown as 0. Large ones ended with a loss that is not finite."""
+    assert train_on_a_line(tmp_path / "line.csv", tmp_path / "model", unit) == 2
+    assert re.search(
+        rf"The label 'y' has the scale {scale}, but it must be from 1e-17 to 1e\+17", capsys.readouterr().err
+    )
+    assert not (tmp_path / "model").exists()
+
+
+@pytest.mark.parametrize("scale", [0.0, -1.0, float("nan")])
+def test_an_edited_scale_of_the_label_that_is_not_positive_is_refused(tmp_path, scale):
+    path = tmp_path / "columns.json"
+    path.write_text(json.dumps({**asdict(Schema(label="y")), "scale": scale}))
+    with pytest.raises(ArgumentError, match=r"columns\.json.*The label 'y' has the scale"):
+        Schema.read(path)
 
 
 def test_columns_of_an_earlier_version_train_on_labels_as_they_are(tmp_path, capsys):

@@ -1,4 +1,4 @@
-"""A regression whose model predicts normalised labels, so that labels of any size are learned equally fast."""
+"""A regression whose model predicts normalised labels, so that large and small labels are learned equally fast."""
 
 from __future__ import annotations
 

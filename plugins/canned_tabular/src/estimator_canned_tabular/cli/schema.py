@@ -25,6 +25,8 @@ _TRUTHS = ("False", "True")
 #: Fewer rows than this cannot show an identifier. The share is below 1, because for many rows the number is an
 #: estimate.
 _ENOUGH, _ALL = 20, 0.97
+#: The square of this scale, or of its reciprocal, leaves squared errors some digits in the range of float32.
+_SMALLEST_SCALE = 1e-17
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,6 +66,9 @@ class Schema:
         classes: the names of the classes; empty: the label is a number.
         columns: the other columns by name.
         mean, scale: the model predicts `(label - mean) / scale` if the label is a number.
+
+    Raises:
+        ArgumentError: the square of the scale is outside the range of float32.
     """
 
     label: str
@@ -71,6 +76,14 @@ class Schema:
     columns: Mapping[str, ColumnSchema] = field(default_factory=dict[str, ColumnSchema])
     mean: float = 0.0
     scale: float = 1.0
+
+    def __post_init__(self) -> None:
+        """Checks the scale, because squared errors have the square of its size."""
+        if not _SMALLEST_SCALE <= self.scale <= 1 / _SMALLEST_SCALE:
+            raise ArgumentError(
+                f"The label {self.label!r} has the scale {self.scale:g}, but it must be from {_SMALLEST_SCALE:g} to "
+                f"{1 / _SMALLEST_SCALE:g}: squared errors would be zero or infinite in float32. Change its unit."
+            )
 
     @classmethod
     def inferred(
