@@ -445,7 +445,7 @@ def test_an_error_of_a_library_says_that_text_labels_are_none(tmp_path: Path, lo
 @pytest.mark.parametrize(
     ("loss_of", "error"),
     [
-        (lambda logits: jnp.mean(jnp.sqare(logits)), AttributeError),  # type: ignore[attr-defined]
+        (lambda logits: jnp.mean(jnp.no_such_function(logits)), AttributeError),  # type: ignore[attr-defined]
         (lambda logits: jnp.mean(logits, axes=1), TypeError),  # type: ignore[call-arg]
         (lambda logits: jnp.mean(logits @ jnp.ones((5, 2))), TypeError),
     ],
