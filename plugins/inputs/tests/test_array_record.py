@@ -73,11 +73,31 @@ def test_a_file_that_is_written_to_while_it_is_read_is_refused(pattern: str) -> 
             list(reading)
 
 
+@pytest.mark.parametrize("rows", [10, 60])
+def test_a_file_that_is_replaced_before_it_is_opened_is_refused(tmp_path: Path, pattern: str, rows: int) -> None:
+    """Rows of a longer file were left out in every epoch, and a shorter one was reported as damaged."""
+    batches = array_record_input_fn(pattern, 16, SPEC, shuffle=False, num_epochs=2, on_error="skip")()
+    next(batches)
+    new = write(tmp_path / "new", [example(row) for row in row_dicts(some_rows(rows, seed=1))])
+    new.replace(tmp_path / "part-2.array_record")
+    with pytest.raises(InputError, match=r"part-2\.array_record was replaced after its rows were counted"):
+        list(batches)
+
+
+def test_a_file_that_is_replaced_while_it_is_open_stays_the_same(tmp_path: Path, pattern: str) -> None:
+    batches = array_record_input_fn(pattern, 50, SPEC, shuffle=False, num_epochs=2)()
+    first = [next(batches), next(batches)]
+    new = write(tmp_path / "new", [example(row) for row in row_dicts(some_rows(60, seed=1))])
+    new.replace(tmp_path / "part-2.array_record")
+    found = np.concatenate([batch["id"] for batch in [*first, *batches]])
+    assert found.reshape(-1).tolist() == [*range(100), *range(100)]
+
+
 def test_a_batch_looks_only_at_the_files_of_its_records(pattern: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each batch of a thousand files asked for a thousand versions."""
     batches = array_record_input_fn(pattern, 34, SPEC, shuffle=False)()
     looked: list[str] = []
-    monkeypatch.setattr(Unchanged, "check", lambda file: looked.append(file._path.name))
+    monkeypatch.setattr(Unchanged, "check", lambda file, **_: looked.append(file._path.name))
     parts = []
     for batch in batches:
         parts.append((len(batch["id"]), [*looked]))

@@ -139,6 +139,7 @@ class ArrayRecordIterator(Iterator[Any]):
         self._bad = BadRows(skip=plan.on_error == "skip", log=source.bad_row_log)
         self._read = 0
         self._files: list[Unchanged] = []
+        self._held: set[int] = set()
         self._ends = np.empty(0, np.int64)
         self._records: Any = None
         self._order: Any = None
@@ -207,7 +208,8 @@ class ArrayRecordIterator(Iterator[Any]):
     def _decoded(self, numbers: list[int]) -> Columns:
         columns, faults = _decoded(self._records, numbers, self._source.specs)
         for file in np.unique(self._file_of(numbers)).tolist():  # not all, because there may be thousands
-            self._files[file].check()
+            self._files[file].check(just_opened=file not in self._held)  # grain opens a file when it needs it
+            self._held.add(file)
         self._bad.add([BadRow(self._where(numbers[row]), _told(fault)) for row, fault in faults.items()])
         return columns
 

@@ -30,14 +30,22 @@ class Unchanged:
         self._path = path
         self._first = _version_of(path)
 
-    def check(self) -> None:
+    def check(self, *, just_opened: bool = False) -> None:
         """Compares the file with its version before.
+
+        Args:
+            just_opened: whether the file was opened long after this object was made, so that it must also be the same
+                file.
 
         Raises:
             InputError: the file was written to. Its rows would be of two versions.
         """
         first, now = self._first, _version_of(self._path)
-        if first is None or now is None or now.number != first.number or now == first:
+        if first is None or now is None or now == first:
+            return
+        if now.number != first.number:
+            if just_opened:
+                raise InputError(f"{self._path} was replaced after its rows were counted. Start again.")
             return
         size = f"its size was {first.size:,} bytes and is {now.size:,}" if now.size != first.size else "its time is new"
         raise InputError(
