@@ -44,6 +44,22 @@ def test_a_file_that_is_written_to_while_it_is_read_is_refused(
 
 
 @pytest.mark.parametrize("kind", list(WRITERS))
+def test_a_new_time_after_the_last_piece_is_accepted(tmp_path: Path, kind: str) -> None:
+    """The rows of the file were read and are the same. A longer file would have more rows."""
+    path = write(tmp_path / f"rows.{kind}", kind, 0)
+    batches = input_of(kind, str(path), N // 2, shuffle=False, parser_num_threads=0)()
+    first = [next(batches), next(batches)]
+    os.utime(path, ns=(1, 1))
+    assert ids([*first, *batches]) == list(range(N))
+    batches = input_of(kind, str(path), N // 2, shuffle=False, parser_num_threads=0)()
+    first = [next(batches), next(batches)]
+    with path.open("ab") as file:
+        file.write(b"\n")
+    with pytest.raises(InputError, match="its size was"):
+        next(batches)
+
+
+@pytest.mark.parametrize("kind", list(WRITERS))
 def test_a_file_that_is_replaced_or_removed_stays_the_same_for_an_epoch(tmp_path: Path, kind: str) -> None:
     path = write(tmp_path / f"rows.{kind}", kind, 0)
     other = write(tmp_path / "other", kind, N)

@@ -30,12 +30,13 @@ class Unchanged:
         self._path = path
         self._first = _version_of(path)
 
-    def check(self, *, just_opened: bool = False) -> None:
+    def check(self, *, just_opened: bool = False, at_end: bool = False) -> None:
         """Compares the file with its version before.
 
         Args:
             just_opened: whether the file was opened long after this object was made, so that it must also be the same
                 file.
+            at_end: whether all pieces were read and checked. Another time alone then concerns none of their rows.
 
         Raises:
             InputError: the file was written to. Its rows would be of two versions.
@@ -46,6 +47,8 @@ class Unchanged:
         if now.number != first.number:
             if just_opened:
                 raise InputError(f"{self._path} was replaced after its rows were counted. Start again.")
+            return
+        if at_end and now.size == first.size:
             return
         size = f"its size was {first.size:,} bytes and is {now.size:,}" if now.size != first.size else "its time is new"
         raise InputError(
@@ -68,7 +71,7 @@ def pieces_of(kind: FileKind, path: Path, place: Place) -> Iterator[Piece]:
     except InputError:
         file.check()  # a file of two versions often looks damaged
         raise
-    file.check()
+    file.check(at_end=True)
 
 
 def _version_of(path: Path) -> _Version | None:
