@@ -240,6 +240,17 @@ def test_a_sparse_column_of_a_frame_has_the_statistics_of_its_values() -> None:
     assert (sparse.kind, sparse.mean, sparse.minimum, sparse.maximum) == ("number", 2.0, 0, 5)
 
 
+@pytest.mark.parametrize("form", ["parquet", "pandas", "arrow"])
+def test_periods_are_no_numbers(tmp_path: Path, form: str) -> None:
+    """Inputs refuse a column of periods, whose numbers depend on the unit. One value is missing."""
+    frame = pd.DataFrame({"month": pd.PeriodIndex(["2020-01", None, "2020-03"], freq="M"), "y": [1, 2, 3]})
+    frame.to_parquet(tmp_path / "rows.parquet")
+    source = {"parquet": tmp_path / "rows.parquet", "pandas": frame, "arrow": pa.Table.from_pandas(frame)}[form]
+    found = gather(source).columns
+    assert (found["month"].kind, found["month"].dtype, found["month"].missing) == ("other", "period", 1)
+    assert (found["y"].kind, found["y"].mean) == ("number", 2.0)
+
+
 def test_what_cannot_be_read_is_refused() -> None:
     with pytest.raises(InputError, match="Column 'x' holds values of several types: Unsupported numpy type"):
         gather(pd.DataFrame({"x": [1j]}))

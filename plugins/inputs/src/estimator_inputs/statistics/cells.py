@@ -79,6 +79,12 @@ def cells_of(column: Any) -> Cells:
     return _leaf(column)
 
 
+def other_cells(array: Any, dtype: str) -> Cells:
+    """Returns the cells of an Arrow array of which only missing rows are counted."""
+    missing = np.flatnonzero(_nulls(array))
+    return Cells(kind="other", dtype=dtype, values=array[:0], rows=np.arange(0), missing=missing)
+
+
 def plain_values(values: Any) -> list[Any]:
     r"""Returns the values of a flat Arrow array as Python objects.
 
@@ -166,9 +172,7 @@ def _leaf(array: Any) -> Cells:
     if _is_text(arrow):
         empty = _numpy(pc.fill_null(cast(Any, pc).equal(cast(Any, pc).binary_length(array), 0), True))
         return _kept(array, empty, "word", "string")
-    nothing = np.arange(0)
-    dtype = "null" if types.is_null(arrow) else str(arrow)
-    return Cells(kind="other", dtype=dtype, values=array[:0], rows=nothing, missing=np.flatnonzero(_nulls(array)))
+    return other_cells(array, "null" if types.is_null(arrow) else str(arrow))
 
 
 def _kept(array: Any, lacking: np.ndarray, kind: CellKind, dtype: str) -> Cells:

@@ -106,8 +106,7 @@ def _of_text(kind: str, files: tuple[Path, ...], form: CsvForm) -> Iterator[Rows
             if found.bad:
                 reader, found = _wider(reader, piece, found)
             for table, where in found.found:
-                columns = {name: table.column(name) for name in reader.columns}
-                yield _rows(columns, table.num_rows, where)
+                yield _rows(table.select(reader.columns), where)
             if found.bad:
                 yield Rows({}, 0, str, found.bad)
 
@@ -151,11 +150,11 @@ def _wider(reader: Any, piece: Any, found: Tables) -> tuple[Any, Tables]:
     return reader, found
 
 
-def _rows(columns: Mapping[str, Any], rows: int, where: Callable[[int], str]) -> Rows:
+def _rows(table: Any, where: Callable[[int], str]) -> Rows:
     """Returns rows of a file. Real numbers have the dtype that the inputs return."""
-    cells = {name: cells_in(name, column) for name, column in columns.items()}
+    cells = {field.name: cells_in(field.name, table.column(field.name), field) for field in table.schema}
     named = {name: replace(one, dtype="float32") if one.dtype == "float64" else one for name, one in cells.items()}
-    return Rows(named, rows, where)
+    return Rows(named, table.num_rows, where)
 
 
 def _of_parquet(files: tuple[Path, ...]) -> Iterator[Rows]:
@@ -182,7 +181,7 @@ def _of_batches(path: Path, names: Sequence[str], batches: Sequence[Any], begin:
 
     table = pa.Table.from_batches(batches)
     where = _numbered(path, "row", range(begin, begin + table.num_rows))
-    return _rows({name: table.column(name) for name in names}, table.num_rows, where)
+    return _rows(table.select(names), where)
 
 
 def _of_tfrecords(files: tuple[Path, ...]) -> Iterator[Rows]:
