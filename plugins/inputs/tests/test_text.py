@@ -6,6 +6,7 @@ import csv
 import gzip
 import io
 import itertools
+import json
 from pathlib import Path
 from typing import Any
 
@@ -153,6 +154,49 @@ def test_a_column_without_a_value_in_the_first_rows_has_the_type_of_the_later_on
     assert (batch["x"].tolist(), batch["y"].tolist()) == ([0] * n + [5, -7], [0] * n + [1.5, 2])
     schema = learn_schema(path)
     assert [schema.feature(name).dtype for name in "xy"] == ["int64", "float32"]
+
+
+@pytest.mark.parametrize("kind", ["csv", "jsonl"])
+def test_the_first_value_of_a_column_is_searched_in_a_mebibyte_of_a_later_file(tmp_path: Path, kind: str) -> None:
+    """A column that is always empty is searched in every file, and there may be many files."""
+    filler = "x" * 1000
+    head, empty, last = "x,y\n", f"{filler},\n", f"{filler},5\n"
+    if kind == "jsonl":
+        head, empty, last = "", f'{{"x": "{filler}", "y": null}}\n', f'{{"x": "{filler}", "y": 5}}\n'
+    paths = [tmp_path / f"{name}.{kind}" for name in ("none", "late")]
+    paths[0].write_text(head + empty)
+    paths[1].write_text(head + empty * 3000 + last)
+    make = csv_input_fn if kind == "csv" else jsonl_input_fn
+    assert make(paths[1], 1, shuffle=False).kind.schema.types["y"].name == "int64"
+    assert make(paths, 1, shuffle=False).kind.schema.types["y"].name == "string"
+    paths[1].write_text(head + empty * 900 + last)
+    assert make(paths, 1, shuffle=False).kind.schema.types["y"].name == "int64"
+
+
+@pytest.mark.parametrize("late", [False, True])
+@pytest.mark.parametrize(
+    ("values", "name", "kept"),
+    [
+        ([1, "a", 2.5, "Infinity"], "float32", [1, 2.5, np.inf]),
+        (["a", 1, "b"], "string", [b"a", b"b"]),
+        ([[1], 2, [3]], "list of int64", [[1], [3]]),
+        ([True, 1, False], "bool", [True, False]),
+    ],
+)
+def test_with_skip_the_most_frequent_type_of_a_key_counts(
+    tmp_path: Path, values: list[Any], name: str, kept: list[Any], late: bool
+) -> None:
+    """A line of another type is a bad row wherever it is. In the lines that determine the types, it was an error."""
+    path = tmp_path / "rows.jsonl"
+    before = '{"x": null, "more": "a line without a value, beyond which the search goes on"}\n' * (5000 if late else 0)
+    path.write_text(before + "".join(json.dumps({"x": value}) + "\n" for value in values))
+    source = jsonl_input_fn(path, 9, shuffle=False, select_columns=["x"], on_error="skip")
+    assert source.kind.schema.types["x"].name == name
+    rows = [row for batch in source() for row in batch["x"].tolist()]
+    assert rows[-len(kept) :] == kept
+    assert late or len(rows) == len(kept)
+    with pytest.raises(InputError, match="are not JSON objects of the same types"):
+        jsonl_input_fn(path, 9, shuffle=False, select_columns=["x"])
 
 
 def test_a_bad_row_of_a_later_file_is_skipped_though_a_column_has_no_type_yet(tmp_path: Path) -> None:

@@ -66,7 +66,8 @@ def csv_input_fn(
             not in the dict, only the empty text counts.
         quoted_na: whether these texts also count as empty in quotes.
         num_rows_for_inference: the number of rows of the first file that determine the types. For columns without a
-            value there, these are the next rows that have one, in the first 16 MiB of each file.
+            value there, these are the next rows that have one, in the first 16 MiB of this file, or in the first MiB
+            of a later one.
         options: see `ReadOptions`.
 
     Raises:
@@ -147,20 +148,21 @@ class CsvKind:
         return tuple(self.schema.types)
 
     def infer(
-        self, path: Path, chosen: Collection[str] | None, *, rows: int, named: Collection[str]
+        self, path: Path, chosen: Collection[str] | None, most: int, *, rows: int, named: Collection[str]
     ) -> dict[str, ColumnType]:
         """Returns all columns of a file, with the types that its first rows determine.
 
         Args:
             path: the path of the file.
             chosen: the columns to read. None: all.
+            most: see `infer_types`.
             rows: the number of rows to use.
             named: the columns whose types a user names, so that they need no value.
         """
         names, place = self._names(path)
         needed = set(names if chosen is None else chosen).difference(named)
         with opened(path, self._plan.compression, place[0]) as stream:
-            return infer_types(stream, names, self._form, rows=rows, needed=needed)
+            return infer_types(stream, names, self._form, rows=rows, needed=needed, most=most)
 
     def pieces(self, path: Path, place: Place) -> Iterator[Piece]:
         """Yields blocks of whole records. A place is (byte offset, line, row)."""

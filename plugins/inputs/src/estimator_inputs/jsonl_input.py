@@ -23,9 +23,16 @@ from estimator_inputs.table.blocks import Tables, block_of
 from estimator_inputs.table.schema import TableSchema, chosen_columns, types_of_files
 from estimator_inputs.table.types import STRING, ColumnType, inferred
 from estimator_inputs.text.chunks import Chunk, read_chunks
-from estimator_inputs.text.json_table import as_numbers, is_object, json_table, json_what_can_be, other_form
+from estimator_inputs.text.json_table import (
+    as_numbers,
+    is_object,
+    json_table,
+    json_what_can_be,
+    of_one_type,
+    other_form,
+)
 
-_HEAD, _LONGEST_HEAD = 1 << 18, 1 << 24
+_HEAD = 1 << 18
 #: The bytes that are read at once to find the first value of a key.
 _PIECE = 1 << 20
 
@@ -54,9 +61,10 @@ def jsonl_input_fn(
         select_columns: the keys to read, including the label. None: all keys in the first lines of the first file.
         column_types: numpy dtypes, or "string", by key; other types are inferred from the first lines, with real
             numbers as float32. For keys without a value there, these are the next lines that have one, in the first
-            16 MiB of each file.
-            Strings become bytes objects. Among numbers, and for a float type, "NaN", "Infinity" and "-Infinity" are
-            read as numbers.
+            16 MiB of this file, or in the first MiB of a later one.
+            With on_error="skip", the most frequent type of the values of a key counts; without it, several types are an
+            error. Strings become bytes objects. Among numbers, and for a float type, "NaN", "Infinity" and "-Infinity"
+            are read as numbers.
         column_defaults: the value for a key that is missing or null: by key, or a list with one value per key. Without
             a default, a missing number makes the row bad, and a missing string is empty. The default NaN also pads
             lists of real numbers, instead of 0.
@@ -181,11 +189,11 @@ class _Lines:
 
 
 def _infer(
-    path: Path, chosen: Collection[str] | None, *, plan: ReadPlan, named: Collection[str]
+    path: Path, chosen: Collection[str] | None, most: int, *, plan: ReadPlan, named: Collection[str]
 ) -> dict[str, ColumnType]:
     """Returns the types that the first lines determine.
 
-    If a key has no value there, the next piece of the file that has one determines its type, up to 16 MiB.
+    If a key has no value there, the next piece of the file that has one determines its type, up to `most` bytes.
     """
     with opened(path, plan.compression) as stream:
         head = stream.read(_HEAD)
@@ -193,15 +201,15 @@ def _infer(
         head, rest = (head[:end], head[end:]) if end else (head + stream.read(), b"")
         if not head.strip():
             return {}
-        found = _types_of_lines(path, head, chosen, named)
+        types_of = functools.partial(_types_of_lines, path, named=named, skip=plan.on_error == "skip")
+        found = types_of(head, chosen)
         needed = set(found if chosen is None else chosen).difference(named)
-        left = _LONGEST_HEAD
-        while left > 0 and (open_ones := [name for name in found if name in needed and not found[name].known]):
+        while most > 0 and (open_ones := [name for name in found if name in needed and not found[name].known]):
             piece = stream.read(_PIECE)
-            rest, left = rest + piece, left - len(piece)
+            rest, most = rest + piece, most - len(piece)
             end = rest.rfind(b"\n") + 1 if piece else len(rest)
             if rest[:end].strip():
-                types = _types_of_lines(path, rest[:end], open_ones, named)
+                types = types_of(rest[:end], open_ones)
                 found |= {name: types[name] for name in open_ones if name in types}
             if not piece:
                 break
@@ -210,9 +218,12 @@ def _infer(
 
 
 def _types_of_lines(
-    path: Path, head: bytes, chosen: Collection[str] | None, named: Collection[str]
+    path: Path, head: bytes, chosen: Collection[str] | None, *, named: Collection[str], skip: bool
 ) -> dict[str, ColumnType]:
-    """Returns the types of keys. A key may have several types if it is not read and has a named type."""
+    """Returns the types of keys. A key may have several types if it is not read, or has a named type.
+
+    If bad rows are skipped, the values of the most frequent type determine the type, and other values are bad rows.
+    """
     import pyarrow as pa
 
     whole = head.lstrip().partition(b"\n")[0].rstrip().endswith(b"}")  # Arrow may read an object over several lines
@@ -234,15 +245,15 @@ def _types_of_lines(
         if chosen is not None and name not in chosen:
             found[name] = ColumnType(dtype=STRING)  # the key is not read
             continue
-        values = as_numbers(column)
+        values = as_numbers(of_one_type(column) if skip else column)
         try:
             found |= _types_of("".join(standard_json.dumps({name: value}) + "\n" for value in values).encode())
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
             if name not in named:
                 raise InputError(
-                    f"{path}: the first lines are not JSON objects of the same types: {error}. Write all "
-                    f"values of {name!r} with one type. A program can also set its type in column_types, or leave it "
-                    "out with select_columns."
+                    f"{path}: the lines that determine the types are not JSON objects of the same types: {error}. "
+                    f"Write all values of {name!r} with one type. A program can also set its type in column_types, "
+                    'leave it out with select_columns, or skip the lines of rarer types (on_error="skip").'
                 ) from error
             found[name] = ColumnType(dtype=STRING, listed=any(isinstance(value, list) for value in values))
     return found

@@ -18,6 +18,10 @@ from estimator_inputs.table.types import (
     with_vocabularies,
 )
 
+#: The bytes in which the first value of a column is searched: in the first file with rows, and in each later file.
+#: A column that is always empty is searched in all files.
+_FIRST, _LATER = 1 << 24, 1 << 20
+
 
 @dataclass(frozen=True, kw_only=True)
 class TableSchema:
@@ -68,7 +72,7 @@ class TableSchema:
 
 def types_of_files(
     files: Sequence[Path],
-    look: Callable[[Path, Collection[str] | None], Mapping[str, ColumnType]],
+    look: Callable[[Path, Collection[str] | None, int], Mapping[str, ColumnType]],
     select_columns: Sequence[str] | None = None,
     named: Collection[str] = (),
 ) -> dict[str, ColumnType]:
@@ -77,7 +81,7 @@ def types_of_files(
     Args:
         files: the files, in order. Later ones are looked at only if a type is not known yet.
         look: returns the types that the first rows of a file determine, or nothing if it has no rows. It receives the
-            columns whose types are needed, or None for all.
+            columns whose types are needed, or None for all, and the bytes in which it searches their first values.
         select_columns: the columns whose types are needed. None: all.
         named: the columns whose types a user names, so that they need no value.
 
@@ -90,7 +94,7 @@ def types_of_files(
         open_ones = {name for name, kind in found.items() if not kind.known and name in needed}
         if found and not open_ones:
             break
-        types = look(path, open_ones if found else select_columns)
+        types = look(path, open_ones, _LATER) if found else look(path, select_columns, _FIRST)
         found |= {name: types[name] for name in types if not found or (name in open_ones and types[name].known)}
     if not found:
         raise InputError(f"{files[0]} has no rows{', nor has any other file' if files[1:] else ''}.")

@@ -89,11 +89,11 @@ def read_header(
 
 
 def infer_types(
-    stream: BinaryIO, names: Sequence[str], form: CsvFormat, *, rows: int, needed: Collection[str]
+    stream: BinaryIO, names: Sequence[str], form: CsvFormat, *, rows: int, needed: Collection[str], most: int
 ) -> dict[str, ColumnType]:
     """Returns the types of all columns. The first rows determine them.
 
-    If a column has no value there, the next piece of the file that has one determines its type, up to 16 MiB.
+    If a column has no value there, the next piece of the file that has one determines its type.
 
     If one integer has a leading zero, such as 00123 or 0x1F, the integers of the column are codes and are read as
     texts. Integers out of the range of int64 are uint64. Without a row, there is no type.
@@ -104,6 +104,7 @@ def infer_types(
         form: the format of fields.
         rows: the number of rows to use. Records with a wrong number of fields are skipped.
         needed: the columns whose types must be known.
+        most: the bytes after these rows in which their first values are searched.
     """
     head, ends = _read(stream, form, records=rows)
     end = int(ends[min(rows, len(ends)) - 1]) if ends.size else len(head)
@@ -111,10 +112,9 @@ def infer_types(
     if not head.strip():
         return {}
     found = _types_of(head, names, names, form)
-    left = _LONGEST_HEAD
-    while left > 0 and (open_ones := [name for name in names if name in needed and not found[name].known]):
+    while most > 0 and (open_ones := [name for name in names if name in needed and not found[name].known]):
         piece = stream.read(_PIECE)
-        rest, left = rest + piece, left - len(piece)
+        rest, most = rest + piece, most - len(piece)
         end = last_record_end(rest, form.quote) if piece else len(rest)
         if end:
             found |= _types_of(rest[:end], names, open_ones, form)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
@@ -79,6 +80,31 @@ def as_numbers(values: Sequence[Any]) -> Sequence[Any]:
     kinds = {float if isinstance(item, str) and item in _SPELLED else type(item) for item in items}
     numbers = kinds <= {int, float} and not all(isinstance(item, str) for item in items)
     return [_unspelled(value) for value in values] if numbers else values
+
+
+def of_one_type(values: Sequence[Any]) -> Sequence[Any]:
+    """Returns the values of the most frequent type of JSON. Of equally frequent types, the first one counts.
+
+    Example:
+        >>> of_one_type([1, "a", None, 2.5]), of_one_type([["a"], "b", ["c", None], []])
+        ([1, 2.5], [['a'], ['c', None]])
+    """
+    kinds = [_json_type(value) for value in values]
+    known = Counter(kind for kind in kinds if kind is not None)
+    most = max(known, key=known.__getitem__, default=None)
+    return [value for value, kind in zip(values, kinds, strict=True) if kind == most] or values
+
+
+def _json_type(value: Any) -> str | None:
+    """Returns the name of a type of JSON, or None if no value shows it."""
+    if isinstance(value, list):
+        items: list[Any] = value
+        inner = sorted({kind for item in items if (kind := _json_type(item)) is not None})
+        return f"list of {' and '.join(inner)}" if inner else None
+    if value is None:
+        return None
+    number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    return "number" if number or (isinstance(value, str) and value in _SPELLED) else type(value).__name__
 
 
 def _unspelled(value: Any) -> Any:
