@@ -8,6 +8,9 @@ import estimator_core as ec
 from estimator_core.checkpoint import load_variables
 from estimator_core.errors import ArgumentError, InputError
 from estimator_core.inputs import numpy_input_fn
+from estimator_heads.data.class_labels import ClassLabels
+from estimator_heads.data.learning import learn_from
+from estimator_heads.data.places import Place
 from estimator_inputs import csv_input_fn, pandas_input_fn, table_input_fn
 
 pd = pytest.importorskip("pandas")
@@ -104,6 +107,25 @@ def test_names_are_learned_from_files(tmp_path):
     path.write_text("x,kind\n" + "".join(f"{n},{'ab'[n > 5]}\n" for n in range(8)))
     given = csv_input_fn(path, 4, shuffle=True, num_epochs=1, label_name="kind")
     assert classes(linear(tmp_path).train(given)) == ["a", "b"]
+
+
+@pytest.mark.parametrize("labels", [[1, 2], [-1, 1], [2.0, 1.0]])
+def test_integers_that_are_no_ids_are_learned_from_files(tmp_path, labels):
+    """The first blocks hold one label only. Arrays learned such labels, and files were refused."""
+    path = tmp_path / "rows.csv"
+    path.write_text("x,kind\n" + "".join(f"{n},{labels[n > 30]}\n" for n in range(40)))
+    given = csv_input_fn(path, 4, shuffle=True, num_epochs=1, label_name="kind", block_bytes=64)
+    estimator = linear(tmp_path).train(given)
+    assert classes(estimator) == [str(int(label)) for label in sorted(labels)]
+    assert 0 <= estimator.evaluate(given)["accuracy"] <= 1
+
+
+@pytest.mark.parametrize(("labels", "read"), [([0, 1], 1), ([0.25, 0.75], 1), ([1, 0], 3), ([-1, 0], 5)])
+def test_labels_of_files_are_read_until_they_are_ids(labels, read):
+    parts = [np.full(2, labels[0])] * 2 + [np.array(labels)] + [np.full(2, labels[1])] * 2
+    rest = iter([({"x": np.zeros(2)}, part) for part in parts])
+    learn_from(rest, [Place(None, True, ClassLabels(n_classes=2))], whole=False)
+    assert len(list(rest)) == len(parts) - read
 
 
 def test_an_export_names_the_classes(tmp_path):

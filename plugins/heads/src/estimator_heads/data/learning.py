@@ -16,7 +16,8 @@ def learn_from(elements: Iterable[Any] | None, places: Sequence[Place], *, whole
     Args:
         elements: parts of the data, `(features, labels)` or features. None: the data can be read only once.
         places: the arrays that have rules.
-        whole: whether the data is in memory. Otherwise labels that are numbers are ids, and are not read in advance.
+        whole: whether the data is in memory. Otherwise labels that are numbers are read only until they show that they
+            are ids, usually in the first part.
 
     Raises:
         InputError: a feature must learn, and the data is empty or can be read only once.
@@ -35,12 +36,13 @@ def learn_from(elements: Iterable[Any] | None, places: Sequence[Place], *, whole
     for element in elements if wanted else ():
         features, labels = element if isinstance(element, tuple) else (element, None)
         arrays = [(place, place.array(features, labels)) for place in wanted]
-        wanted = [p for p, a in arrays if a is not None and (whole or not p.of_labels or a.dtype.kind not in "iuf")]
+        for place, array in arrays:
+            if array is not None:
+                found[place.name].append(place.rule.part(array))
+        known = [place for place, array in arrays if array is not None]
+        wanted = [place for place in known if whole or not place.of_labels or not _are_ids(found[place.name])]
         if not wanted:
             break
-        for place, array in arrays:
-            if array is not None and place in wanted:
-                found[place.name].append(place.rule.part(array))
     learned: dict[str, Any] = {}
     for place in wanted:
         try:
@@ -50,3 +52,11 @@ def learn_from(elements: Iterable[Any] | None, places: Sequence[Place], *, whole
         if known is not None:
             learned[place.name] = known
     return learned
+
+
+def _are_ids(parts: Sequence[Array]) -> bool:
+    """Returns whether labels are numbers that need no names: the smallest one is 0, or one has a fraction."""
+    numbers = [part for part in parts if part.size]
+    if not numbers or any(part.dtype.kind not in "iuf" for part in numbers):
+        return False
+    return min(part.min() for part in numbers) == 0 or bool((numbers[-1] % 1 != 0).any())
