@@ -96,6 +96,8 @@ CALLS = {
     "tf.app.run()": "absl.app.run(main=main)",
     "tf.losses.Reduction.SUM": "estimator_heads.Reduction.SUM",
     "tf.losses.Reduction.MEAN": "tf.losses.Reduction.MEAN",
+    "tf.keras.losses.Reduction.SUM": "estimator_heads.Reduction.SUM",
+    "tf.keras.losses.Reduction.NONE": "tf.keras.losses.Reduction.NONE",
     "tf.contrib.estimator.regression_head('w', 2)": (
         "estimator_heads.RegressionHead(weight_column='w', label_dimension=2)"
     ),

@@ -3,6 +3,7 @@
 import importlib
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -29,6 +30,39 @@ def test_the_recording_is_of_the_whole_package() -> None:
         "tf.estimator": 74,
         "tf.compat.v1.estimator": 83,
     }
+
+
+def test_clipping_by_the_own_norm_is_not_clipping_by_the_global_norm() -> None:
+    """The table once named `optax.clip_by_global_norm` for `tf.clip_by_norm`. The numbers are those of TensorFlow."""
+    jax, optax = pytest.importorskip("jax"), pytest.importorskip("optax")
+    norm, jnp = 1.0, jax.numpy
+
+    def clip(x: Any) -> Any:
+        return x * norm / jnp.maximum(jnp.linalg.norm(x), norm)
+
+    row = find("tensorflow.clip_by_norm")
+    assert row is not None
+    assert "x * norm / jnp.maximum(jnp.linalg.norm(x), norm)" in row.how
+    each = "optax.stateless(lambda gradients, _: jax.tree.map(clip, gradients))"
+    assert each in row.how
+    chain = optax.chain(optax.stateless(lambda gradients, _: jax.tree.map(clip, gradients)), optax.sgd(-1.0))
+    gradients = {"a": np.array([3.0, 4.0], np.float32), "b": np.array([[0.3], [0.4]], np.float32)}
+    found, _ = chain.update(gradients, chain.init(gradients))
+    np.testing.assert_allclose(found["a"], [0.6, 0.8], rtol=1e-6)
+    np.testing.assert_allclose(found["b"], [[0.3], [0.4]], rtol=1e-6)
+
+
+@pytest.mark.parametrize("name", ["Adam", "Adagrad", "Ftrl", "SGD", "RMSprop"])
+def test_the_clipping_arguments_of_keras_optimizers_are_named(name: str) -> None:
+    row = find(f"tensorflow.keras.optimizers.legacy.{name}")
+    assert row is not None
+    assert {"clipvalue=", "clipnorm=", "global_clipnorm="} <= set(row.how.split())
+
+
+def test_a_placeholder_of_a_receiver_is_a_feature() -> None:
+    row = find("tensorflow.compat.v1.placeholder")
+    assert row is not None
+    assert row.place == "ec.export.Feature"
 
 
 def test_each_optimizer_of_keras_names_the_one_with_its_update() -> None:
