@@ -112,7 +112,7 @@ class Checkpoints:
         )
         with context.account.on(CHECKPOINT):
             saved = self._store.save(step, items, self._recorded(step))  # waits for the previous commit
-        live.checkpoint_step = step
+        live.checkpoint_step, live.checkpoint_version = step, live.version
         self._commits.look()
         self._commits.add(saved)
         return saved

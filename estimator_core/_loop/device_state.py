@@ -51,6 +51,7 @@ class DeviceState:
 
     Attributes:
         checkpoint_step: the step of the newest checkpoint to which this state was saved or from which it was restored.
+        checkpoint_version: the version of the state in that checkpoint.
         has_slots: whether `state.opt_state` belongs to the training optimizer (False after a prediction-only restore).
         carried: the state in the form of the training program: packed if that is cheaper, otherwise `state` itself.
         position: the input position after the last consumed batch, or None.
@@ -88,6 +89,7 @@ class DeviceState:
         self._packing: Packing | CarriedTables | None = None
         self._unpacked: tuple[Any, TrainState] | None = None  # the packed state and the unpacked one
         self._note_change()
+        self.checkpoint_version = self.version
 
     @contextlib.contextmanager
     def trained_here(self) -> Generator[None]:

@@ -10,8 +10,6 @@ from typing import Any
 
 import numpy as np
 
-from estimator_core._checkpoint import latest_checkpoint
-from estimator_core._checkpoint.catalog import checkpoint_step
 from estimator_core._journal.derived import results_line
 from estimator_core._journal.entries import Evaluated
 from estimator_core._loop.context import RunContext
@@ -52,7 +50,7 @@ def write_results(context: RunContext, metrics: Mapping[str, Any]) -> None:
                 directory / "metrics.jsonl",
             )
     model_dir = Path(context.estimator.model_dir)
-    path = context.checkpoint or (_checkpoint_of(step, model_dir) if context.results.may_be_saved(step) else None)
+    path = context.checkpoint or context.results.checkpoint_of(step)
     if path is not None:
         context.summaries.text("checkpoint_path", path, step)
     context.summaries.flush()
@@ -66,9 +64,3 @@ def write_results(context: RunContext, metrics: Mapping[str, Any]) -> None:
     )
     context.results.record(directory, result)
     append_line(directory, results_line(model_dir, result))
-
-
-def _checkpoint_of(step: int, model_dir: Path) -> str | None:
-    """Returns the newest checkpoint, if it contains the evaluated state."""
-    newest = latest_checkpoint(model_dir)
-    return newest if newest is not None and checkpoint_step(newest) == step else None

@@ -11,7 +11,8 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from estimator_core._checkpoint.catalog import checkpoint_path
+from estimator_core._checkpoint import latest_checkpoint
+from estimator_core._checkpoint.catalog import checkpoint_path, checkpoint_step
 from estimator_core._checkpoint.lock import Holder
 from estimator_core._journal.derived import begin_sync, results_dir, results_line, sync_event_files, trim_leftovers
 from estimator_core._journal.entries import Ended, Entry, Evaluated, Segment
@@ -48,9 +49,10 @@ class WriterLedger:
         """Raises SupersededError or StorageGoneError."""
         self._journal.check()
 
-    def may_be_saved(self, step: int) -> bool:
-        """Returns whether a step is not later than the last save. Later checkpoints no longer count."""
-        return step <= self._saved
+    def checkpoint_of(self, step: int) -> str | None:
+        """Returns the checkpoint with the live values of a step, also during its commit; None if none will have them."""
+        held = self._live.checkpoint_step, self._live.checkpoint_version
+        return checkpoint_path(self._model_dir, step) if held == (step, self._live.version) else None
 
     def record(self, result: Evaluated) -> None:
         """Records a result of a saved step, after the entries of a commit in progress.
@@ -58,7 +60,7 @@ class WriterLedger:
         Keeps other results until their step is saved.
         """
         self._uncommitted = [one for one in self._uncommitted if (one.name, one.step) != (result.name, result.step)]
-        if not self.may_be_saved(result.step):
+        if result.step > self._saved:
             self._waiting.append((self._live.version, result))
         elif self._under_way:
             self._late.append(result)
@@ -153,9 +155,10 @@ class ObserverLedger:
     def broken_off(self, step: int) -> None:
         """Does nothing, because the first process records."""
 
-    def may_be_saved(self, step: int) -> bool:
-        """Returns True, because the training process may have saved it."""
-        return True
+    def checkpoint_of(self, step: int) -> str | None:
+        """Returns the newest checkpoint, if it is the one of a step."""
+        newest = latest_checkpoint(self._model_dir)
+        return newest if newest is not None and checkpoint_step(newest) == step else None
 
     def record(self, result: Evaluated) -> None:
         """Records a result."""
@@ -241,9 +244,9 @@ class ResultLog:
         known = self._newest.get(directory)
         return max(read_eval_metrics(directory), default=-1) if known is None else known
 
-    def may_be_saved(self, step: int) -> bool:
-        """Returns whether a checkpoint of a step may exist."""
-        return self._ledger.may_be_saved(step)
+    def checkpoint_of(self, step: int) -> str | None:
+        """Returns the checkpoint that contains the values of an evaluation at a step, or None."""
+        return self._ledger.checkpoint_of(step)
 
     def record(self, directory: Path, result: Evaluated) -> None:
         """Records a result."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -97,7 +98,7 @@ def test_what_is_evaluated_after_the_last_save_is_recorded_after_it(
     go_on, record, commit = threading.Event(), WriterLedger.record, CheckpointStore._commit
 
     def recorded(ledger: WriterLedger, result: Evaluated) -> None:
-        saved = ledger.may_be_saved(result.step)
+        saved = bool(result.checkpoint)
         record(ledger, result)
         if saved and result.name == "other":
             go_on.set()
@@ -120,3 +121,61 @@ def test_what_is_evaluated_after_the_last_save_is_recorded_after_it(
     assert metrics["loss"] > 1000
     losses = {name: lineage.evaluations[name, 10].metrics["loss"] for name in ("", "other")}
     assert losses == {"": metrics["loss"], "other": metrics["loss"]}
+
+
+class EvaluatesWhileSaving(ec.CheckpointListener):
+    """Evaluates as soon as the save of a checkpoint has begun."""
+
+    def __init__(self, evaluate: Callable[[], object]) -> None:
+        self.evaluate = evaluate
+
+    def after_save(self, run: Any, step: int, checkpoint: Any) -> None:
+        self.evaluate()
+
+
+def test_what_a_listener_evaluates_belongs_to_the_checkpoint_however_long_its_commit_takes(
+    make_estimator: Callable[..., ec.Estimator], train_input: Any, eval_input: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The speed of the disk decided which results counted for `KeepBest`, `BestExporter` and `restore_best`."""
+    evaluated, commit = threading.Event(), CheckpointStore._commit
+
+    def committed(store: CheckpointStore, draft: Any, *more: Any) -> str:
+        assert draft.manifest.step == 0 or evaluated.wait(60)
+        evaluated.clear()
+        return commit(store, draft, *more)
+
+    def evaluate() -> None:
+        estimator.evaluate(eval_input, name="saved")
+        evaluated.set()
+
+    monkeypatch.setattr(CheckpointStore, "_commit", committed)
+    estimator = make_estimator()
+    estimator.train(train_input, max_steps=20, saving_listeners=[EvaluatesWhileSaving(evaluate)])
+    directory = Path(estimator.eval_dir("saved"))
+    assert sorted(read_eval_metrics(directory, with_checkpoint=True)) == [0, 10, 20]
+    lines = [json.loads(line) for line in (directory / "metrics.jsonl").read_text().splitlines()]
+    assert [Path(line["checkpoint_path"]).name for line in lines] == ["0", "10", "20"]
+    assert audit(Path(estimator.model_dir)).findings == ()
+
+
+class EvaluatesOthers(ec.Hook):
+    """Evaluates other weights than those of the checkpoint from which the call starts."""
+
+    def __init__(self, evaluate: Callable[[], object]) -> None:
+        self.evaluate = evaluate
+
+    def after_create(self, run: Any) -> None:
+        with run.swapped({"b": np.float32(42)}):
+            self.evaluate()
+
+
+@pytest.mark.parametrize("another_process", [False, True])
+def test_other_weights_at_the_step_of_a_checkpoint_are_not_those_of_the_checkpoint(
+    make_estimator: Callable[..., ec.Estimator], train_input: Any, eval_input: Any, another_process: bool
+) -> None:
+    estimator = make_estimator().train(train_input, max_steps=10)
+    estimator = make_estimator() if another_process else estimator
+    hook = EvaluatesOthers(lambda: estimator.evaluate(eval_input, name="other"))
+    estimator.train(train_input, max_steps=12, hooks=[hook])
+    assert list(read_eval_metrics(estimator.eval_dir("other"))) == [10]
+    assert read_eval_metrics(estimator.eval_dir("other"), with_checkpoint=True) == {}
