@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 import pytest
+from tensorboard.backend.event_processing.event_file_loader import EventFileLoader
 
 import estimator_core as ec
 import estimator_hooks as eh
@@ -133,3 +134,27 @@ def test_writing_a_checkpoint_of_averages_copies_them_once(tmp_path: Path):
         tracemalloc.stop()
     assert peak < 1.5 * table.nbytes
     np.testing.assert_array_equal(ec.load_variables(path)["w"], table + 1)
+
+
+class Fails(eh.Hook):
+    def after_create(self, run: Any) -> None:
+        raise ZeroDivisionError
+
+
+@pytest.mark.parametrize("hook_class", [eh.InMemoryEvaluatorHook, eh.AveragedWeightsEvaluatorHook])
+def test_a_call_that_ends_after_its_first_evaluation_does_not_repeat_it_when_resumed(
+    hook_class: Any, tmp_path: Path
+) -> None:
+    estimator = small_model.make_estimator(tmp_path, averaging())
+
+    def train(*hooks: Any) -> None:
+        evaluates = hook_class(estimator, small_model.eval_input_fn(), name="memory", every_n_iter=10)
+        estimator.train(small_model.train_input_fn(), max_steps=10, hooks=[evaluates, *hooks])
+
+    with pytest.raises(ZeroDivisionError):
+        train(Fails())
+    train()
+    files = sorted(Path(estimator.eval_dir("memory")).glob("*tfevents*"))
+    events = [event for file in files for event in EventFileLoader(str(file)).Load()]
+    written = [event.step for event in events for value in event.summary.value if value.tag == "loss"]
+    assert written == [0, 10]

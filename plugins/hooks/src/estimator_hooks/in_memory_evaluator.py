@@ -7,6 +7,8 @@ from typing import Any
 
 from estimator_core.builtin_hooks import whole_steps
 from estimator_core.hooks import Hook, Run, StepOutputs
+from estimator_core.summaries import read_eval_metrics
+from estimator_hooks.early_stopping.agreement import same_on_all_processes
 from estimator_hooks.early_stopping.factories import check_estimator
 
 
@@ -49,7 +51,11 @@ class InMemoryEvaluatorHook(Hook):
         if not run.resumed:
             self._base, self._evaluated = run.step, None
         if self._evaluated is None:
-            self._evaluate(run)
+            # The checkpoint of this step is older than its evaluation, which may be recorded.
+            if run.resumed and same_on_all_processes(run.config.is_chief and run.step in self._recorded()):
+                self._evaluated = run.step
+            else:
+                self._evaluate(run)
 
     def next_step(self, step: int) -> int | None:
         """Returns the next step of the cadence, which counts from the start of the call."""
@@ -71,6 +77,9 @@ class InMemoryEvaluatorHook(Hook):
     def restore(self, state: Mapping[str, Any]) -> None:
         """Continues the cadence."""
         self._base, self._evaluated = state["base"], state["evaluated"]
+
+    def _recorded(self) -> Mapping[int, Any]:
+        return read_eval_metrics(self._estimator.eval_dir(self._arguments["name"]))
 
     def _evaluate(self, run: Run) -> None:
         self._evaluated = run.step

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import estimator_core as ec
 import estimator_hooks as eh
 from estimator_core.errors import HookError
 from estimator_core.summaries import append_eval_metrics
@@ -136,7 +137,7 @@ def test_the_refusals():
 def test_a_call_killed_between_its_first_save_and_its_first_evaluation_evaluates_when_resumed() -> None:
     calls: list[str | None] = []
     estimator: Any = SimpleNamespace(eval_dir=str, evaluate=lambda **arguments: calls.append(arguments["name"]))
-    run: Any = SimpleNamespace(step=0, resumed=True)
+    run: Any = SimpleNamespace(step=0, resumed=True, config=ec.RunConfig())
     for evaluated, expected in ((None, ["first"]), (0, [])):
         calls.clear()
         hook = eh.InMemoryEvaluatorHook(estimator, lambda: [], name="first", every_n_iter=5)
