@@ -41,12 +41,14 @@ def test_a_model_that_was_exchanged_is_freed(export, tmp_path):
             path = path.rename(tmp_path / f"{number}")
             await engine.repository.refresh()
         loading = {thread.name for thread in threading.enumerate() if thread.name.startswith("decode")}
+        remembered = [version.name for _, version in engine.repository._loads]
         await engine.repository.close()
         engine.decoding.close()
-        return old, loading
+        return old, loading, remembered
 
-    old, loading = asyncio.run(main())
+    old, loading, remembered = asyncio.run(main())
     gc.collect()
+    assert remembered == [f"{FIRST + 3}"], "a server that runs for months remembers no version that is gone"
     assert [model() for model in old] == [None] * 3
     assert len(loading) == 1, "exports are loaded in one thread: with several, each keeps memory of its own"
 

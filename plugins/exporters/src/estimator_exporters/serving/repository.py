@@ -223,6 +223,7 @@ class Repository:
         self._depths[source.name] = max(self.versions, len(wanted) - places[-1]) if places else depth
         keep = {wanted[place].name for place in places[-self.versions :]}
         if keep and await self._drop(source, loaded - keep):
+            self._loads = {key: one for key, one in self._loads.items() if key[0] != source.name or key[1].name in keep}
             await self._forget_programs()
         self.metrics.versions.labels(source.name).set(len(self._loaded(source)))
 
