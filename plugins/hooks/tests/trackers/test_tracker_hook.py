@@ -102,6 +102,27 @@ def test_a_later_call_goes_on_with_the_tracker_s_run(tmp_path: Path):
     assert tracker.told[0] == ("start", 4, "first")
 
 
+def test_points_that_wait_at_a_save_are_sent_by_the_resumed_run(tmp_path: Path):
+    """The evaluations of a checkpoint come before its save, but were sent after it. A kill lost them."""
+    tracker, run = RecordingTracker(), fake_run(tmp_path, output_kinds={"loss": "scalar"})
+    killed = eh.TrackerHook(tracker, 3)
+    killed.after_create(run)
+    killed.on_values(run, range(1, 6), {"loss": np.arange(5, dtype=np.float32)})
+    run.history.add_evaluation(None, {"global_step": 5, "loss": float("nan")})
+    memory = json.loads(json.dumps(killed.state()))
+    run.history.add_evaluation(None, {"global_step": 9, "loss": 0.1})  # after the checkpoint: it is evaluated again
+    assert tracker.told == [("start", 0, None), (3, {"train/loss": 2.0})]
+    waiting = (5, {"eval/loss": pytest.approx(float("nan"), nan_ok=True)})
+    for resumed_from, expected in ((memory, [waiting]), (None, [])):
+        tracker, again = RecordingTracker(), fake_run(tmp_path, step=5)
+        hook = eh.TrackerHook(tracker, 3)
+        if resumed_from:
+            hook.restore(resumed_from)
+        hook.after_create(again)
+        hook.end(again)
+        assert tracker.told == [("start", 5, "first"), *expected, "finished"]
+
+
 @pytest.mark.parametrize(
     "make_params", [dict, pytest.param(lambda **values: ec.HParams(**values), marks=pytest.mark.plugins)]
 )

@@ -8,7 +8,7 @@ import logging
 import sys
 import time
 from collections import defaultdict, deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -62,6 +62,8 @@ class TrackerHook(Hook):
         #: Points not sent yet, by part (training, or an evaluation). A point that is always refused blocks only its own
         #: part.
         self._points: defaultdict[str, deque[tuple[int, dict[str, float]]]] = defaultdict(deque)
+        self._restored: Sequence[tuple[str, int, dict[str, float]]] = ()
+        self._evaluations: Sequence[Mapping[str, Any]] = ()
         self._took = self._refuses = False
         self._dropped = 0
         self._next_attempt = 0.0
@@ -80,11 +82,15 @@ class TrackerHook(Hook):
         self._next_attempt = 0.0
         self._dropped = 0
         self._points.clear()
+        restored, self._restored = self._restored, ()
         if not run.config.is_chief:
             return
         for name in sorted(name for name, kind in run.output_kinds.items() if kind == "scalar"):
             run.follow(name)
-        self._evaluations_sent = len(run.estimator.history.evaluations)
+        for part, step, metrics in restored:
+            self._add(part, step, metrics)
+        self._evaluations = run.estimator.history.evaluations
+        self._evaluations_sent = len(self._evaluations)
         path = run.model_dir / f"tracker_{self._tracker.name}.json"
         known = _run_id(path)
         tracked = TrackedRun(model_dir=run.model_dir, first_step=run.step, parameters=dict(_parameters(run)))
@@ -101,7 +107,7 @@ class TrackerHook(Hook):
             if step % self._every == 0:
                 metrics = {f"train/{name}": float(np.asarray(stacked[index])) for name, stacked in values.items()}
                 self._add("train", step, metrics)
-        self._add_evaluations(run)
+        self._add_evaluations()
         if (began := time.monotonic()) < self._next_attempt:
             return
         error = self._send()
@@ -117,7 +123,7 @@ class TrackerHook(Hook):
             return
         self._started = False
         self._send_records(run)
-        self._add_evaluations(run)
+        self._add_evaluations()
         error = self._send()
         if error is not None:
             _log.warning(
@@ -133,6 +139,16 @@ class TrackerHook(Hook):
             self._tracker.finish(ending)
         except Exception as error:
             _log.warning("%s could not end its run (%s: %s).", self._tracker.name, type(error).__name__, error)
+
+    def state(self) -> Mapping[str, Any]:
+        """Returns the points up to a checkpoint that are not sent yet, because a resumed run does not repeat them."""
+        if self._started:
+            self._add_evaluations()
+        return {"waiting": [[part, *point] for part, points in self._points.items() for point in points]}
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Takes back the points that were not sent."""
+        self._restored = [(part, step, dict(metrics)) for part, step, metrics in state.get("waiting", ())]
 
     def _add(self, part: str, step: int, metrics: dict[str, float]) -> None:
         """Adds a waiting point. If too many wait, every second one is dropped, but the newest stays."""
@@ -192,8 +208,8 @@ class TrackerHook(Hook):
                 "%s did not accept the record of the run (%s: %s).", self._tracker.name, type(error).__name__, error
             )
 
-    def _add_evaluations(self, run: Run) -> None:
-        rows = run.estimator.history.evaluations
+    def _add_evaluations(self) -> None:
+        rows = self._evaluations
         for row in rows[self._evaluations_sent :]:
             folder = "eval" if row["name"] is None else f"eval_{row['name']}"
             numbers = {
