@@ -50,7 +50,7 @@ class WriterLedger:
         self._journal.check()
 
     def checkpoint_of(self, step: int) -> str | None:
-        """Returns the checkpoint with the live values of a step, also during its commit; None if none will have them."""
+        """Returns the checkpoint with the live values of a step, also during its commit; None if none has them."""
         held = self._live.checkpoint_step, self._live.checkpoint_version
         return checkpoint_path(self._model_dir, step) if held == (step, self._live.version) else None
 
