@@ -70,22 +70,64 @@ def write_recording(
         losses.append(np.mean(apart**2))
         w, b = w - step_of("w", slopes["w"], count), b - step_of("b", slopes["b"], count)
         weights.append({"w": w, "b": b, "w/Slot": w})
+    return _write(
+        folder,
+        {
+            "random": random,
+            "train_batches": train,
+            "eval_batches": evaluation,
+            "losses": losses,
+            "gradients": gradients[0],
+            **({"later_gradients": gradients[1:]} if adam else {}),
+            "weights": weights,
+            "start": start,
+            "end": evaluated(),
+        },
+    )
+
+
+def write_table_recording(folder: Path) -> Path:
+    """Records a table `w` with one row for each id, and a bias `b`. A step moves only the rows of its batch.
+
+    The optimizer divides a gradient by its mean size, and weights decay.
+    """
+    rng = np.random.default_rng(0)
+    labels = rng.normal(size=(4, 3)).astype(np.float32)
+    ids = np.array([[0, 1, 1], [2, 3, 0], [3, 3, 4], [0, 2, 5]])
+    batches = [{"features": {"id": ids[row]}, "labels": labels[row]} for row in range(4)]
+    values = {"w": rng.normal(size=(6, 1)).astype(np.float32), "b": np.array(0.5, np.float32)}
+    squares = {name: np.zeros_like(value, np.float64) for name, value in values.items()}
+
+    def predicted(batch):
+        return values["w"][batch["features"]["id"], 0] + values["b"]
+
+    def evaluated():
+        y = predicted(batches[3])
+        return {"metrics": {"loss": np.mean((y - batches[3]["labels"]) ** 2)}, "predictions": [{"y": y}]}
+
+    start, losses, gradients, weights = evaluated(), [], [], [dict(values)]
+    for batch in batches[:3]:
+        apart = predicted(batch) - batch["labels"]
+        losses.append(np.mean(apart**2))
+        slope = {"w": np.zeros((6, 1)), "b": 2 * np.mean(apart)}
+        np.add.at(slope["w"][:, 0], batch["features"]["id"], 2 * apart / 3)
+        gradients.append(slope)
+        touched = {"w": np.isin(np.arange(6), batch["features"]["id"])[:, None], "b": True}
+        for name, value in values.items():
+            squares[name] = np.where(touched[name], 0.9 * squares[name] + 0.1 * slope[name] ** 2, squares[name])
+            scaled = slope[name] / np.sqrt(squares[name] + 1e-12)
+            values[name] = np.where(touched[name], value - RATE * (scaled + 0.1 * value), value).astype(np.float32)
+        weights.append(dict(values))
+    quantities = {"losses": losses, "gradients": gradients[0], "later_gradients": gradients[1:], "weights": weights}
+    run = {"train_batches": batches[:3], "eval_batches": batches[3:], "start": start, "end": evaluated()}
+    return _write(folder, {"random": False, **quantities, **run})
+
+
+def _write(folder: Path, quantities) -> Path:
     arrays = _Arrays()
-    record = {
-        "tensorflow": "0.0",
-        "python": "3.0",
-        "random": random,
-        "trainable": ["w", "b"],
-        "train_batches": arrays.tree(train),
-        "eval_batches": arrays.tree(evaluation),
-        "losses": arrays.tree(losses),
-        "gradients": arrays.tree(gradients[0]),
-        **({"later_gradients": arrays.tree(gradients[1:])} if adam else {}),
-        "weights": arrays.tree(weights),
-        "start": arrays.tree(start),
-        "end": arrays.tree(evaluated()),
-    }
+    kept = {name: value if name == "random" else arrays.tree(value) for name, value in quantities.items()}
     folder.mkdir()
     np.savez(folder / "arrays.npz", **arrays.kept)
+    record = {"tensorflow": "0.0", "python": "3.0", "trainable": ["w", "b"], **kept}
     (folder / "record.json").write_text(json.dumps(record))
     return folder

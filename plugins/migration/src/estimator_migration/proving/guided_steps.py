@@ -19,7 +19,7 @@ import optax
 
 import estimator_core as ec
 from estimator_core.hooks import Run, StepOutputs
-from estimator_migration.checkpoints.slots import slot_of
+from estimator_migration.checkpoints.slots import Slot, slot_of
 from estimator_migration.proving.computed import Arrays, Computed, Evaluated
 from estimator_migration.proving.optimizing import updates_of
 from estimator_migration.proving.starting import StartFrom
@@ -80,7 +80,7 @@ def led_along(
     found = leading.led
     if leading.whole and config.accumulate_steps == 1:
         first = {name: leading.weights[name] for name in leading.trainable}
-        found.updates = updates_of(train_ops[-1], first, there.gradients, names)
+        found.updates = updates_of(train_ops[-1], first, there.gradients, names, leading.rows)
     return found
 
 
@@ -94,6 +94,7 @@ class _Leading(StartFrom):
         self.led = Led(losses=self.losses)
         self.trainable: tuple[str, ...] = ()
         self.whole = len(there.gradients) == len(there.losses) > 1
+        self.rows: list[Arrays] = []
         self._recorded, self._evaluate = there, evaluate
 
     def after_create(self, run: Run) -> None:
@@ -103,8 +104,14 @@ class _Leading(StartFrom):
     def after_step(self, run: Run, step: int, out: StepOutputs) -> None:
         super().after_step(run, step, out)
         leaves, _ = jax.tree_util.tree_flatten_with_path(run.state.opt_state)
-        slots = {slot_of(_path(keys), self.trainable).variable: np.array(value) for keys, value in leaves}
-        self.led.gradients.append({name: value for name, value in slots.items() if name})
+        slots = {slot_of(_path(keys), self.trainable): np.array(value) for keys, value in leaves}
+        last = {
+            slot.variable: slots[Slot(word="last", variable=slot.variable)] == step for slot in slots if slot.variable
+        }
+        gradients = {slot.variable: value for slot, value in slots.items() if slot.word == "gradient"}
+        self.led.gradients.append({name: np.where(last[name], value, 0) for name, value in gradients.items()})
+        tables = [slot.variable for slot in slots if slot.word == "steps" and slot.variable]
+        self.rows.append({name: np.flatnonzero(last[name].any(axis=1)) for name in tables})
         state = run.state.model_state
         self.led.states.append({name: np.array(state[name]) for name in self.weights if name in state})
         if self.whole:
@@ -120,12 +127,19 @@ def _path(keys: tuple[Any, ...]) -> str:
 
 
 def _keeping_gradients() -> optax.GradientTransformation:
-    """Returns an optimizer whose state is the last gradients that it received."""
+    """Returns an optimizer whose state is the last gradients that it received.
+
+    A row of a row-sparse table keeps its gradient until a batch touches it again, so the state also has the last step
+    of each number.
+    """
 
     def init(params: optax.Params) -> Any:
-        return jax.tree.map(jnp.zeros_like, params)
+        steps = jax.tree.map(lambda value: jnp.zeros_like(value, dtype=jnp.int32), params)
+        return {"gradient": jax.tree.map(jnp.zeros_like, params), "last": steps, "steps": jnp.zeros((), jnp.int32)}
 
     def update(updates: optax.Updates, state: Any, params: optax.Params | None = None) -> tuple[optax.Updates, Any]:
-        return jax.tree.map(jnp.zeros_like, updates), updates
+        steps = state["steps"] + 1
+        last = jax.tree.map(lambda value: jnp.full_like(value, steps), state["last"])
+        return jax.tree.map(jnp.zeros_like, updates), {"gradient": updates, "last": last, "steps": steps}
 
     return optax.GradientTransformation(init, update)
