@@ -5,10 +5,11 @@ The loop uses only a `Coordinator`. It transmits decisions, each a few bytes of 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
-__all__ = ["ALONE", "Alone", "Coordinator", "Lost"]
+__all__ = ["ALONE", "Alone", "Coordinator", "Lost", "Series"]
 
 
 @dataclass(frozen=True)
@@ -100,6 +101,25 @@ class Coordinator(Protocol):
 
     def close(self) -> None:
         """Leaves the other processes, so that the silence of this process does not count as a loss."""
+        ...
+
+
+@runtime_checkable
+class Series(Protocol):
+    """An optional part of a `Coordinator`. It ends a process whose devices wait for a process that has stopped."""
+
+    def follow(self, topic: str, at: Callable[[], int]) -> Callable[[], None]:
+        """Begins a series of operations of the devices, in which all processes take part.
+
+        When a process ends the series, those that have begun more operations than it are told that it is lost to them.
+
+        Args:
+            topic: the name of the series, the same in all processes, and used once.
+            at: a function that returns the number of operations that this process has begun. Any thread may call it.
+
+        Returns:
+            The function that ends the series in this process. It waits for no other process.
+        """
         ...
 
 

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import json
 import math
 import re
+import threading
 import time
 from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from estimator_core.coordinator import Coordinator, Lost
+from estimator_core.coordinator import Coordinator, Series
 from estimator_core.errors import ArgumentError, EstimatorError, PreemptedError, ProcessLostError, SupersededError
 
 
@@ -78,6 +80,11 @@ class Processes:
         }
 
 
+#: The number of batches that this process has drawn together with the others, in one item.
+_DRAWN = [0]
+_CALLS = itertools.count()
+#: The functions that end the series of batches between two calls. There is one after the first call.
+_ENDS: list[Callable[[], None]] = []
 #: The seconds that an error of the device network waits for the report of which process was lost.
 _NEWS_SECS = 30.0
 
@@ -116,6 +123,11 @@ def chief_says(processes: Coordinator, topic: str, value: object = None) -> Any:
     return json.loads(processes.tell(topic, json.dumps(value) if processes.index == 0 else None, math.inf))
 
 
+def count_drawn() -> None:
+    """Counts one more batch that all processes draw together."""
+    _DRAWN[0] += 1
+
+
 def announce(
     processes: Coordinator,
     call: str,
@@ -135,7 +147,7 @@ def announce(
         arguments: the arguments that decide how long the call takes and what it does: numbers, text, or lists of them.
 
     Raises:
-        ArgumentError: the calls differ; raised in all processes.
+        ArgumentError: the calls differ, or some processes took more predictions before; raised in all processes.
         ProcessLostError: a process is lost.
     """
     if processes.count == 1:
@@ -145,7 +157,17 @@ def announce(
     kinds = [f"{type(hook).__module__}.{type(hook).__qualname__}" for hook in hooks]
     packages = [f"jax {jax.__version__}", *(f"{one['distribution']} {one['version']}" for one in versions())]
     own = {"call": call, **arguments, "hooks": kinds, "versions": packages}
-    told = gather(processes, "call", own)
+    while _ENDS:
+        _ENDS.pop()()
+    told, drawn = zip(*gather(processes, "call", [own, _DRAWN[0]]), strict=True)
+    if isinstance(processes, Series):
+        _ENDS.append(processes.follow(f"batches after call {next(_CALLS)}", lambda: _DRAWN[0]))
+    if len(set(drawn)) > 1:
+        first = drawn.index(min(drawn))
+        raise ArgumentError(
+            f"Process {first} of {processes.count} stopped taking predictions before others did: before this {call}, "
+            f"the processes have drawn {', '.join(map(str, drawn))} batches. All must stop at the same prediction."
+        )
     for index, other in enumerate(told):
         if other != told[0]:
             raise ArgumentError(
@@ -185,26 +207,46 @@ def ending_together(processes: Coordinator) -> Generator[None]:
         if told not in getattr(error, "__notes__", ()):  # else the call inside this one has: others end because of it
             lost = _news_of(error, processes)
             if lost is not None:
-                raise ProcessLostError(lost.describe(processes.count), lost.index) from error
+                raise lost from error
             processes.fail(error)
             with contextlib.suppress(Exception):  # an error that takes no notes stays as it is
                 error.add_note(told)
         raise
 
 
-def _news_of(error: BaseException, processes: Coordinator) -> Lost | None:
-    """Returns the lost process that caused an error.
+def _meet(processes: Coordinator) -> None:
+    """Waits for the other processes after a connection was closed, until one is known to be lost, but not for long.
+
+    Whoever closed it is lost, has ended, or arrives here too. A process that computes undisturbed does not arrive, and
+    is not lost.
+    """
+
+    def wait() -> None:
+        with contextlib.suppress(ProcessLostError):
+            processes.barrier("closed connection", math.inf)
+
+    waiting = threading.Thread(target=wait, name="closed-connection", daemon=True)
+    waiting.start()
+    waiting.join(_NEWS_SECS)
+
+
+def _news_of(error: BaseException, processes: Coordinator) -> ProcessLostError | None:
+    """Returns the error of the lost process that caused an error, or of a broken connection of this process.
 
     The network fails before the report arrives, so the call waits for it.
     """
     # jax raises its JaxRuntimeError, or a ValueError when a program starts. Both begin with the code of a status.
     if re.match(r"[A-Z_]+: ", str(error)) and not isinstance(error, EstimatorError):
         if re.search("(?s)Gloo.*onnection (closed|reset)", str(error)):  # not the connection of a store, for example
-            # Whoever closed it is lost, has ended, or has the same error and arrives here too.
-            with contextlib.suppress(ProcessLostError):
-                processes.barrier("closed connection", _NEWS_SECS)
-            return processes.lost()
-        deadline = time.monotonic() + _NEWS_SECS
-        while processes.lost() is None and time.monotonic() < deadline:
-            time.sleep(0.05)
-    return processes.lost()
+            _meet(processes)
+            if processes.lost() is None:
+                broken = f"The connection of this process to another one broke, although all are alive: {error}"
+                failed = ProcessLostError(broken, processes.index)
+                processes.fail(failed)
+                return failed
+        else:
+            deadline = time.monotonic() + _NEWS_SECS
+            while processes.lost() is None and time.monotonic() < deadline:
+                time.sleep(0.05)
+    lost = processes.lost()
+    return None if lost is None else ProcessLostError(lost.describe(processes.count), lost.index)

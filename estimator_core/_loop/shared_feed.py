@@ -17,7 +17,7 @@ import numpy as np
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 from estimator_core._backends import Placement
-from estimator_core._cluster.processes import gather
+from estimator_core._cluster.processes import count_drawn, gather
 from estimator_core._inputs import BatchSource
 from estimator_core.coordinator import Coordinator
 from estimator_core.errors import InputError
@@ -191,6 +191,7 @@ class SharedFeed(Iterator[Any]):
             "flags": dict(self.flags()),
         }
         self._ahead.append((batch, self._tell(told)))
+        count_drawn()
 
     def _unless_over(self, first: Any) -> Any:
         """Returns the first batch; None if this part has ended at its saved position and another part has not."""

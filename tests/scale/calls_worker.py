@@ -26,6 +26,13 @@ def main(model_dir: str, what: str) -> None:
         for number, _ in enumerate(estimator.predict(models.eval_input(16))):
             if second and number == 4:
                 break
+    elif what.startswith("predictions then evaluate"):  # the second process takes few of them, the first all or some
+        estimator.train(models.train_input(16), steps=2)
+        predictions = estimator.predict(models.eval_input(16))
+        for number, _ in enumerate(predictions):
+            if number == (4 if second else 40) and (second or what.endswith("both")):
+                break
+        estimator.evaluate(models.eval_input(16), steps=1)
     else:  # "ended": the second process makes no further call
         estimator.train(models.train_input(16), steps=2)
         if not second:

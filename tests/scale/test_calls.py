@@ -47,11 +47,36 @@ def test_a_process_that_takes_few_predictions_and_ends_is_named(tmp_path: Path) 
     began = time.monotonic()
     done = launch("calls_worker.py", 2, None, arguments=[str(tmp_path), "predictions"])
     assert re.search(
-        r"\[0\] .*ProcessLostError: Process 1 of 2 .* is lost: it has ended, while others wait", done.stdout
+        r"\[0\] .*ProcessLostError: Process 1 of 2 .* is lost: it has (ended, while others wait|stopped taking)",
+        done.stdout,
     )
     assert done.returncode == 75
     assert time.monotonic() - began < 60
     assert [path.name for path in tmp_path.glob("done.*")] == ["done.1"]
+
+
+def test_a_process_that_takes_few_predictions_and_calls_again_is_named(tmp_path: Path) -> None:
+    """The two waited for each other without an end: one in its devices, the other at its next call."""
+    done = launch("calls_worker.py", 2, None, arguments=[str(tmp_path), "predictions then evaluate"], timeout=120)
+    for process in (0, 1):
+        assert re.search(
+            rf"\[{process}\] .*Process 1 of 2 .* is lost: it has stopped taking predictions, and process 0 waits",
+            done.stdout,
+        ), done.stdout
+    assert done.returncode == 75
+    assert not list(tmp_path.glob("done.*"))
+
+
+@pytest.mark.slow
+def test_processes_that_stop_at_different_predictions_end_before_their_batches_mix(tmp_path: Path) -> None:
+    done = launch("calls_worker.py", 2, None, arguments=[str(tmp_path), "predictions then evaluate both"], timeout=120)
+    for process in (0, 1):
+        assert re.search(
+            rf"\[{process}\] .*(ArgumentError: Process 1 of 2 stopped taking predictions before others did: before "
+            r"this evaluate, the processes have drawn 10, 9 batches|it has stopped taking predictions)",
+            done.stdout,
+        ), done.stdout
+    assert not list(tmp_path.glob("done.*"))
 
 
 def test_what_the_first_process_alone_asks_for_stops_nobody(tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """Tests of the contract of a Coordinator for a single process, and of the functions built on it."""
 
 import json
+import time
 from pathlib import Path
 from typing import Any
 
@@ -118,9 +119,33 @@ def test_a_closed_connection_names_the_process_that_has_ended() -> None:
 
 def test_a_connection_that_broke_for_all_is_the_error_of_each() -> None:
     two, error = _Two(), RuntimeError("UNKNOWN: Gloo AllReduce failed: Connection reset by peer")
-    with pytest.raises(RuntimeError, match="Connection reset"), ending_together(two):
+    with (
+        pytest.raises(ProcessLostError, match=r"although all are alive: UNKNOWN: .*Connection reset") as caught,
+        ending_together(two),
+    ):
         raise error
-    assert two.failed == [error]
+    assert caught.value.__cause__ is error
+    assert two.failed == [caught.value]
+
+
+def test_a_process_that_computes_undisturbed_is_not_named_for_a_connection_of_others(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A third process, which had no part in the broken connection, was named as lost after 30 seconds."""
+
+    class Third(_Two):
+        def barrier(self, topic: str, timeout: float) -> None:
+            if timeout < 60.0:
+                self._gone = Lost(1, "there", f"it has not arrived at {topic!r} within {timeout:g} s")
+                raise ProcessLostError(self._gone.describe(2), 1)
+            time.sleep(60.0)
+
+    monkeypatch.setattr("estimator_core._cluster.processes._NEWS_SECS", 0.1)
+    two, error = Third(), RuntimeError("UNKNOWN: Gloo AllReduce failed: Connection reset by peer")
+    with pytest.raises(ProcessLostError, match="The connection of this process") as caught, ending_together(two):
+        raise error
+    assert caught.value.index == 0
+    assert two.failed == [caught.value]
 
 
 def test_a_connection_to_something_else_is_the_fault_of_no_process(monkeypatch: pytest.MonkeyPatch) -> None:

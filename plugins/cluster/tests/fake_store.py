@@ -51,7 +51,7 @@ def coordinators(store, count, made=None):
                 count,
                 watch,
                 on_fail=lambda: None,
-                on_close=lambda watch=watch, index=index: (watch.tell("left", index), watch.end()),
+                on_close=lambda watch=watch, index=index: (watch.leave(), watch.end()),
                 on_news=lambda: None,
             )
         )

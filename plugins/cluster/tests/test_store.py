@@ -131,6 +131,31 @@ def test_a_service_that_answers_is_not_named():
     watch.end()
 
 
+def test_who_ends_a_series_before_another_is_named_to_it(two):
+    """A process that is no further, or in another series, is not affected."""
+    store, made = two
+    for topic in ("first", "second"):
+        ends = [one.follow(topic, lambda: 4) for one in made]
+        ends[1]()
+        assert not made[0]._watch.changed.wait(2.5)
+        ends[0]()
+    assert len([key for key in store.values if key.startswith("est/r/0/stopped/1/")]) == 1
+    made[0].follow("third", lambda: 5)
+    made[1].follow("third", lambda: 4)()
+    assert made[0]._watch.changed.wait(10)
+    lost = made[0].lost()
+    assert lost.describe(2).startswith("Process 1 of 2 (host-1, pid 1) is lost: it has stopped taking predictions, and")
+
+
+def test_a_lost_connection_ends_with_a_status_that_restarts(two):
+    """An error of the program is told too, but is not a loss of the process that raises it."""
+    _, made = two
+    made[0].fail(ProcessLostError("The connection of this process to another one broke.", 0))
+    assert made[0].lost().index == 0
+    assert made[1]._watch.changed.wait(10)
+    assert "it failed: ProcessLostError: The connection of this process" in made[1].lost().reason
+
+
 def test_all_late_processes_are_named():
     store = FakeStore(4)
     made = coordinators(store, 4)

@@ -90,14 +90,22 @@ class JaxCoordinator:
     def fail(self, error: BaseException) -> None:
         """Tells the other processes that this process ends with an error."""
         first = str(error).strip().split("\n")[0][:300]
-        self._watch.tell("lost", self.index, f"it failed: {type(error).__name__}: {first}")
-        self._on_fail()
+        reason = f"it failed: {type(error).__name__}: {first}"
+        if isinstance(error, ProcessLostError):  # which a restart of all processes may mend
+            self._watch.note(self.index, reason)
+        else:
+            self._watch.tell("lost", self.index, reason)
+            self._on_fail()
 
     def lost(self) -> Lost | None:
         """Returns the lost process, or None. A process that learns of a loss must end within the grace time."""
         if self._watch.lost is not None:
             self._on_news()
         return self._watch.lost
+
+    def follow(self, topic: str, at: Callable[[], int]) -> Callable[[], None]:
+        """Begins a series of operations of the devices, and returns the function that ends it in this process."""
+        return self._watch.follow(topic, at)
 
     def close(self) -> None:
         """Leaves the other processes. Process 0 waits until they have left."""

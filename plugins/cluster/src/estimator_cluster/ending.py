@@ -30,7 +30,7 @@ def leave(watch: Watch, index: int, count: int, *, owned: bool) -> None:
         count: the number of processes.
         owned: whether this package has connected jax, and has to disconnect it.
     """
-    watch.tell("left", index)
+    watch.leave()
     if index == 0:
         _wait_for_others(watch, count, _LINGER_SECS)
     watch.end()

@@ -53,10 +53,13 @@ class Watch:
         on_lost: Callable[[Lost], None],
     ) -> None:
         self._store, self._base, self._index, self._who = store, f"{base}/state", index, who
+        self._stopped = f"{base}/stopped"
         self._heartbeat_secs, self._stays, self._on_lost = heartbeat_secs, stays, on_lost
         self._lock = threading.Lock()
         self._ended = threading.Event()
         self._unanswered = 0.0
+        self._series: dict[str, Callable[[], int]] = {}
+        self._counts: dict[str, int] = {}
         self.lost: Lost | None = None
         self.left: set[int] = set()
         self.changed, self.alone = threading.Event(), threading.Event()
@@ -96,6 +99,33 @@ class Watch:
             elif told["by"] != self._index:
                 self.note(told["index"], told["reason"], tell=False)
 
+    def follow(self, topic: str, at: Callable[[], int]) -> Callable[[], None]:
+        """Begins a series of operations of the devices. A process that ends it is lost to those that are further in it.
+
+        Args:
+            topic: the name of the series.
+            at: a function that returns the number of operations that this process has begun.
+
+        Returns:
+            The function that ends the series in this process.
+        """
+        self._series[topic] = at
+        return lambda: self._end_series(topic)
+
+    def _end_series(self, topic: str) -> None:
+        at = self._series.pop(topic, None)
+        if at is not None:
+            place = f"{self._stopped}/{self._index}"
+            with contextlib.suppress(StoreGoneError):
+                self._store.delete(place)  # the others need only the newest one
+                self._store.put(place, json.dumps({"by": self._index, "topic": topic, "at": at()}))
+
+    def leave(self) -> None:
+        """Tells all processes that this one has left."""
+        for topic in list(self._series):
+            self._end_series(topic)
+        self.tell("left", self._index)
+
     def end(self) -> None:
         """Stops the detection of losses."""
         self._ended.set()
@@ -114,6 +144,19 @@ class Watch:
     def _look(self) -> None:
         while not self._ended.wait(LOOK_SECS):
             self.refresh()
+            self._look_for_stopped()
+
+    def _look_for_stopped(self) -> None:
+        """Looks whether another process has ended a series in which this one is further, and has not moved lately."""
+        counts, self._counts = self._counts, {topic: at() for topic, at in list(self._series.items())}
+        if any(counts.get(topic) == count for topic, count in self._counts.items()):
+            for told in map(json.loads, self._store.values(self._stopped)):
+                if self._counts.get(told["topic"], 0) > told["at"]:
+                    self.note(
+                        told["by"],
+                        f"it has stopped taking predictions, and process {self._index} waits for its part of the next "
+                        "batch. All must stop at the same prediction",
+                    )
 
     def _listen(self) -> None:
         turn = time.monotonic()
