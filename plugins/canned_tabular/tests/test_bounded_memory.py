@@ -14,6 +14,7 @@ import pytest
 from estimator_canned_tabular.cli.distinct import DistinctValues
 from estimator_canned_tabular.cli.profile import MOST_COUNTED, ColumnProfile
 from estimator_canned_tabular.cli.schema import Schema
+from estimator_canned_tabular.cli.table import profiles_of
 
 
 def write(path: Path, rows: int) -> Path:
@@ -134,3 +135,18 @@ def test_the_estimate_of_different_values(count: int) -> None:
     for begin in range(0, count, 10_000):
         values.add(b"value %d" % number for number in range(begin, min(begin + 20_000, count)))
     assert abs(values.estimate() / count - 1) < 0.05
+
+
+def test_the_mean_and_the_scale_of_a_label_are_weighted(tmp_path: Path) -> None:
+    """A row of weight 0, such as one whose label is a placeholder, does not count. The columns are not weighted."""
+    rng = np.random.default_rng(0)
+    x, y, weights = rng.normal(size=(2, 300)).tolist(), rng.normal(1e6, 3.0, 300), rng.uniform(0, 2, 300).round(2)
+    y[:20], weights[:20] = -999999.0, 0.0
+    rows = [f"{a},{b},{c}" for a, b, c in zip(x[0], y.tolist(), weights.tolist(), strict=True)]
+    path = tmp_path / "rows.csv"
+    path.write_text("\n".join(["x,y,w", *rows]) + "\n")
+    profiles = profiles_of(path, "y", "raise", weight_column="w")
+    mean = np.average(y, weights=weights)
+    scale = np.sqrt(np.average((y - mean) ** 2, weights=weights))
+    np.testing.assert_allclose((profiles["y"].mean, profiles["y"].scale), (mean, scale), rtol=1e-9)
+    np.testing.assert_allclose((profiles["x"].mean, profiles["x"].scale), (np.mean(x[0]), np.std(x[0])), atol=1e-9)

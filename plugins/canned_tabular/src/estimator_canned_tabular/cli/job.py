@@ -216,7 +216,7 @@ class Job:
 
 
 def _inferred(args: argparse.Namespace) -> Schema:
-    profiles = profiles_of(args.csv, args.label, args.on_error, CsvForm.of(args))
+    profiles = profiles_of(args.csv, args.label, args.on_error, CsvForm.of(args), args.weight_column)
     leave_out = args.on_error == "skip"
     schema = Schema.inferred(
         profiles,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 
 import numpy as np
 
@@ -25,7 +26,7 @@ class ColumnProfile:
         unread: what the column holds instead of numbers and words, such as "lists"; empty: it holds numbers or words.
         numeric: whether all values so far are numbers.
         whole: whether all numbers are whole.
-        mean: the mean of the numbers.
+        mean: the weighted mean of the numbers.
     """
 
     def __init__(self, unread: str = "") -> None:
@@ -34,17 +35,22 @@ class ColumnProfile:
         self.numeric = self.whole = True
         self.mean = 0.0
         self._known = 0
-        self._squares = 0.0
+        self._weight = self._squares = 0.0
         self._counts: Counter[bytes] = Counter()
         self._distinct: DistinctValues | None = None
 
-    def add(self, values: Sequence[bytes]) -> None:
-        """Counts the fields of a batch."""
+    def add(self, values: Sequence[bytes], weights: np.ndarray | None = None) -> None:
+        """Counts the fields of a batch.
+
+        Args:
+            values: the fields.
+            weights: the weight of each field in the mean and the scale, at least 0. None: 1.
+        """
         self.rows += len(values)
         counts = Counter(values)
         self.empty += counts.pop(b"", 0)
         if self.numeric:
-            self._add_numbers(values)
+            self._add_numbers(values, np.ones(len(values)) if weights is None else weights)
         if self._distinct is None:
             self._counts.update(counts)
             if len(self._counts) > MOST_COUNTED:
@@ -62,8 +68,8 @@ class ColumnProfile:
 
     @property
     def scale(self) -> float:
-        """The standard deviation of the numbers, or 1 if all are equal."""
-        return float(np.sqrt(self._squares / max(self._known, 1))) or 1.0
+        """The weighted standard deviation of the numbers, or 1 if all are equal."""
+        return float(np.sqrt(self._squares / (self._weight or 1.0))) or 1.0
 
     @property
     def words(self) -> Mapping[str, int]:
@@ -80,22 +86,41 @@ class ColumnProfile:
         """Whether `words` holds all words."""
         return self._distinct is None
 
-    def _add_numbers(self, values: Sequence[bytes]) -> None:
+    def _add_numbers(self, values: Sequence[bytes], weights: np.ndarray) -> None:
         found = _as_numbers(values)
         if found is None:
             self.numeric = False
             return
-        known = found[np.abs(found) <= LARGEST]  # the check of the rows refuses larger ones
+        usable = np.abs(found) <= LARGEST  # the check of the rows refuses larger ones
+        known, weights = found[usable], weights[usable]
         self.endless += sum(1 for value in values if value) - known.size
         if not known.size:
             return
-        # Combines two parts after Chan, Golub and LeVeque.
-        mean, before = float(known.mean()), self._known
         self._known += known.size
-        self._squares += float(((known - mean) ** 2).sum())
-        self._squares += (mean - self.mean) ** 2 * before * known.size / self._known
-        self.mean += (mean - self.mean) * known.size / self._known
         self.whole = self.whole and not (known % 1 != 0).any()
+        weight = float(weights.sum())
+        if not weight:
+            return
+        # Combines two parts after Chan, Golub and LeVeque.
+        mean, before = float(np.average(known, weights=weights)), self._weight
+        self._weight += weight
+        self._squares += float(weights @ (known - mean) ** 2)
+        self._squares += (mean - self.mean) ** 2 * before * weight / self._weight
+        self.mean += (mean - self.mean) * weight / self._weight
+
+
+def as_weights(values: Sequence[bytes]) -> np.ndarray:
+    """Returns float64[rows], 0 where a field is not a finite weight: such rows are refused or left out later.
+
+    Example:
+        >>> as_weights([b"0.5", b"", b"nan", b"-1", b"heavy"]).tolist()
+        [0.5, 0.0, 0.0, 0.0, 0.0]
+    """
+    found = np.zeros(len(values))
+    for row, value in enumerate(values):
+        with suppress(ValueError):
+            found[row] = float(value)
+    return np.where((found > 0) & (found <= LARGEST), found, 0.0)
 
 
 def _as_numbers(values: Sequence[bytes]) -> np.ndarray | None:

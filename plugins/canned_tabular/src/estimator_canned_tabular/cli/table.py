@@ -11,7 +11,7 @@ import numpy as np
 
 from estimator_canned_tabular.cli.arrow_types import binary_columns, check_no_later_columns, is_parquet, nested_columns
 from estimator_canned_tabular.cli.csv_form import CsvForm
-from estimator_canned_tabular.cli.profile import ColumnProfile
+from estimator_canned_tabular.cli.profile import ColumnProfile, as_weights
 from estimator_canned_tabular.cli.schema import Schema
 from estimator_core.errors import ArgumentError
 from estimator_inputs import FileInput, csv_input_fn, parquet_input_fn
@@ -45,8 +45,10 @@ def opener_of(path: Path, form: CsvForm = _USUAL) -> functools.partial[FileInput
     return functools.partial(parquet_input_fn if is_parquet(path) else csv_input_fn, **form.options(path))
 
 
-def profiles_of(path: Path, label: str, on_error: Any, form: CsvForm = _USUAL) -> dict[str, ColumnProfile]:
-    """Returns the profiles of all columns of a file, gathered in one pass.
+def profiles_of(
+    path: Path, label: str, on_error: Any, form: CsvForm = _USUAL, weight_column: str | None = None
+) -> dict[str, ColumnProfile]:
+    """Returns the profiles of all columns of a file, gathered in one pass. The numbers of the label are weighted.
 
     Raises:
         ArgumentError: there is no label column. The message names the likely reason.
@@ -68,12 +70,13 @@ def profiles_of(path: Path, label: str, on_error: Any, form: CsvForm = _USUAL) -
     source = opened(path, _BATCH, shuffle=False, select_columns=chosen, column_types=types, on_error=on_error)
     binary = binary_columns(path)
     for batch in source():
+        weights = as_weights(batch[weight_column].tolist()) if weight_column in batch else None
         for name, values in batch.items():
             profile = profiles[name]
             if name in binary and not profile.unread and not all(map(_is_text, values.tolist())):
                 profile.unread = "bytes that are not text in UTF-8"
             if not profile.unread:
-                profile.add(values.tolist())
+                profile.add(values.tolist(), weights if name == label else None)
     return profiles
 
 
