@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from estimator_core._inputs.array_data import ArrayData, Arrays, ExampleOrder, load_arrays
-from estimator_core._inputs.contract import InputContext, InputOptions, Ragged, fingerprint_of
+from estimator_core._inputs.contract import InputContext, InputOptions, Ragged, check_count, fingerprint_of
 from estimator_core._inputs.source import IS_REAL_EXAMPLE
-from estimator_core.errors import ArgumentError, ArgumentTypeError
+from estimator_core.errors import ArgumentError
 
 
 def numpy_input_fn(
@@ -89,14 +89,6 @@ def numpy_input_fn(
         options=InputOptions(fresh_arrays=True, ragged=ragged, batch_size=int(batch_size), endless=num_epochs is None),
     )
     return ArrayInput(load, plan)
-
-
-def check_count(name: str, value: object) -> None:
-    """Refuses a value that is not an integer of at least 1."""
-    if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
-        raise ArgumentTypeError(f"{name} must be an integer, given: {value!r}.")
-    if value < 1:
-        raise ArgumentError(f"{name} must be at least 1, given: {value}.")
 
 
 @dataclass(frozen=True, kw_only=True)

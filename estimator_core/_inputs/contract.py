@@ -9,7 +9,7 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from estimator_core.errors import ArgumentError, InputError
+from estimator_core.errors import ArgumentError, ArgumentTypeError, InputError
 
 _BYTES_KEY = "base64"
 
@@ -239,5 +239,13 @@ class InputOptions:
     def __post_init__(self) -> None:
         if self.ragged not in ("exact", "pad"):
             raise ArgumentError(f'ragged must be "exact" (the true shape) or "pad", given: {self.ragged!r}.')
-        if self.batch_size is not None and self.batch_size < 1:
-            raise ArgumentError(f"batch_size must be at least 1, given: {self.batch_size}.")
+        if self.batch_size is not None:
+            check_count("batch_size", self.batch_size)
+
+
+def check_count(name: str, value: object) -> None:
+    """Refuses a value that is not an integer of at least 1."""
+    if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
+        raise ArgumentTypeError(f"{name} must be an integer, given: {value!r}.")
+    if value < 1:
+        raise ArgumentError(f"{name} must be at least 1, given: {value}.")

@@ -4,8 +4,10 @@ import numpy as np
 import pytest
 
 import estimator_canned_tabular as tab
+from estimator_canned_tabular.models.kmeans import KMeansOptions
 from estimator_core.errors import ArgumentError, ArgumentTypeError
 from estimator_core.export import FixedLenFeature
+from estimator_core.inputs import from_iterable
 from estimator_heads import BinaryClassHead, RetrievalHead
 
 X = tab.numeric_column("x")
@@ -157,3 +159,20 @@ def test_parse_specs():
         "w": "float32",
     }
     assert spec["y"] == fixed((1,), "int64", None)
+
+
+@pytest.mark.parametrize("count", [2.5, 2.0, True, "2"])
+def test_counts_that_are_no_integers_are_refused(count):
+    """2.5 buckets were 2, and True was 1. A number of numpy is an integer."""
+    for make in (
+        lambda n: tab.categorical_column_with_hash_bucket("a", n),
+        lambda n: tab.categorical_column_with_identity("a", n),
+        lambda n: tab.categorical_column_with_hash_bucket("a", 5, max_values=n),
+        lambda n: tab.crossed_column(["a", "b"], n),
+        lambda n: tab.embedding_column(C, n),
+        lambda n: KMeansOptions(num_clusters=n),
+        lambda n: from_iterable(list, batch_size=n),
+    ):
+        assert make(np.int64(2))
+        with pytest.raises((ArgumentError, ArgumentTypeError), match=r"must be an? |Invalid dim"):
+            make(count)

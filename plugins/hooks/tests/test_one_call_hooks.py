@@ -144,7 +144,8 @@ def test_parameter_summary_logs_the_table(caplog: pytest.LogCaptureFixture, monk
     ("make", "message"),
     [
         (lambda: eh.StallWatchdogHook(0), "timeout_secs must be > 0"),
-        (lambda: eh.ParameterSummaryHook(0), "depth must be at least 1"),
+        (lambda: eh.ParameterSummaryHook(0), "depth must be an integer of at least 1"),
+        (lambda: eh.ParameterSummaryHook(2.5), "depth must be an integer of at least 1"),
         (lambda: eh.HistoryHook(0), "every_n_steps must be at least 1"),
         (lambda: eh.ProfilerHook(), "^ProfilerHook: exactly one of save_secs and save_steps"),
         (lambda: eh.ProfilerHook(save_steps=1, save_secs=1), "^ProfilerHook: exactly one of save_secs and save_steps"),

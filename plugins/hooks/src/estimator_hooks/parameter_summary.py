@@ -7,6 +7,8 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
+
 from estimator_core.errors import ArgumentError
 from estimator_core.hooks import Hook, Run, StepOutputs
 
@@ -28,8 +30,8 @@ class ParameterSummaryHook(Hook):
     """
 
     def __init__(self, depth: int | None = 1) -> None:
-        if depth is not None and depth < 1:
-            raise ArgumentError(f"ParameterSummaryHook: depth must be at least 1, given: {depth}")
+        if depth is not None and (isinstance(depth, bool) or not isinstance(depth, (int, np.integer)) or depth < 1):
+            raise ArgumentError(f"ParameterSummaryHook: depth must be an integer of at least 1, given: {depth!r}.")
         self._depth = depth
         self._done = False
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+import numpy as np
+
 from estimator_canned_tabular.columns.contract import FeatureColumn
 from estimator_canned_tabular.columns.dtypes import STRING
 from estimator_core.errors import ArgumentError, ArgumentTypeError
@@ -39,14 +41,27 @@ def check_shape(shape: Any, key: str) -> tuple[int, ...]:
     return tuple(int(size) for size in sizes)
 
 
+def is_integer(value: Any) -> bool:
+    """Returns whether a value is an integer of Python or numpy. Truth values are not.
+
+    Example:
+        >>> [is_integer(value) for value in (2, np.int64(2), 2.0, True, "2")]
+        [True, True, False, False, False]
+    """
+    return isinstance(value, (int, np.integer)) and not isinstance(value, bool)
+
+
 def check_count(name: str, value: Any, key: str) -> int:
     """Returns a number of buckets, at least 1.
 
     Raises:
         ArgumentError: it is missing, below 1, or larger than int32 allows.
+        ArgumentTypeError: it is not an integer.
     """
     if value is None:
         raise ArgumentError(f"{name} must be set. key: {key}")
+    if not is_integer(value):
+        raise ArgumentTypeError(f"{name} must be an integer. {name}: {value!r}, key: {key}")
     if value < 1:
         raise ArgumentError(f"{name} must be at least 1. {name}: {value}, key: {key}")
     if value > MOST_IDS:
@@ -59,10 +74,15 @@ def check_max_values(max_values: Any, key: str) -> int | None:
 
     Raises:
         ArgumentError: it is not positive.
+        ArgumentTypeError: it is not an integer.
     """
-    if max_values is not None and max_values < 1:
+    if max_values is None:
+        return None
+    if not is_integer(max_values):
+        raise ArgumentTypeError(f"max_values must be an integer. max_values: {max_values!r}, column_name: {key}")
+    if max_values < 1:
         raise ArgumentError(f"max_values must be at least 1. max_values: {max_values}, column_name: {key}")
-    return max_values
+    return int(max_values)
 
 
 def check_default(default: int | None, count: int, key: str) -> int | None:

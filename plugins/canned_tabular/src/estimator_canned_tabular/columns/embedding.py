@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from estimator_canned_tabular.columns.checks import is_integer
 from estimator_canned_tabular.columns.contract import CategoricalColumn
 from estimator_canned_tabular.columns.indicator import check_categorical
 from estimator_core.errors import ArgumentError
@@ -45,7 +46,7 @@ class EmbeddingTable:
     access: RowAccess | None = None
 
     def __post_init__(self) -> None:
-        if not isinstance(self.dimension, int) or self.dimension < 1:
+        if not is_integer(self.dimension) or self.dimension < 1:
             raise ArgumentError(f"Invalid dimension {self.dimension}.")
         if self.combiner not in COMBINERS:
             raise ArgumentError(f"combiner must be one of {', '.join(COMBINERS)}, given: {self.combiner!r}.")

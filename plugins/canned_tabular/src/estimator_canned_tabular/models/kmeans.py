@@ -12,7 +12,7 @@ import numpy as np
 import optax
 
 import estimator_core as ec
-from estimator_canned_tabular.columns.checks import listed
+from estimator_canned_tabular.columns.checks import is_integer, listed
 from estimator_canned_tabular.host.plan import FeaturePlan
 from estimator_canned_tabular.layers.dense_features import check_dense, dense_features
 from estimator_canned_tabular.layers.initial_clusters import kmeans_plus_plus, random_points, repeated
@@ -43,14 +43,15 @@ class KMeansOptions:
     relative_tolerance: float | None = None
 
     def __post_init__(self) -> None:
-        if self.num_clusters < 1:
-            raise ArgumentError(f"num_clusters must be positive, given: {self.num_clusters}.")
+        if not is_integer(self.num_clusters) or self.num_clusters < 1:
+            raise ArgumentError(f"num_clusters must be a positive integer, given: {self.num_clusters!r}.")
         if self.distance_metric not in (SQUARED_EUCLIDEAN, COSINE):
             raise ArgumentError(f"Unsupported distance metric passed to Kmeans: {self.distance_metric!r}.")
         if isinstance(self.initial_clusters, str) and self.initial_clusters not in (RANDOM, PLUS_PLUS):
             raise ArgumentError(f"Unsupported initialization algorithm: {self.initial_clusters!r}.")
-        if self.mini_batch_steps_per_iteration < 1:
-            raise ArgumentError("mini_batch_steps_per_iteration must be positive.")
+        every = self.mini_batch_steps_per_iteration
+        if not is_integer(every) or every < 1:
+            raise ArgumentError(f"mini_batch_steps_per_iteration must be a positive integer, given: {every!r}.")
 
 
 def kmeans_model_fn(options: KMeansOptions, feature_columns: Sequence[Any] | None = None) -> Callable[..., Any]:
