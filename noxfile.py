@@ -8,7 +8,7 @@ where the checkout cannot be imported. The tests of every package use the confor
 estimator-testing is a tool there, like pytest. It is installed after the packages under test were checked alone. So is
 the wheel of estimator-signatures, with which tests export.
 Sessions that check the sources (`lint`, `types`, `imports`, `docs`) use the development environment of `uv sync`.
-`parity`, `bert_parity`, `proofs`, `faults`, `simulation`, `browser` and `bench` run only when named.
+Sessions with `default=False` run only when named. CONTRIBUTING.md has a table of all sessions.
 """
 
 import functools
@@ -70,7 +70,6 @@ FORMATS = {
 IMPORT_ENGINES = [f"exporters/src/estimator_exporters/scoring/on_{engine}.py" for engine in ("ray", "beam")]
 IMPORT_ENGINES += [f"launchers/src/estimator_launchers/ray_{part}.py" for part in ("driver", "worker")]
 IMPORT_ENGINES += ["migration/src/estimator_migration/proving/tf_side.py"]
-TRACKER_EXTRAS = ["mlflow", "wandb"]  # extras of estimator-hooks
 RESOLUTIONS = ["highest", "lowest-direct"]
 QUICK_AND_ALONE = "not plugins and not libraries and not slow"
 OLDEST = "3.11"

@@ -1,4 +1,4 @@
-"""Sessions about exports that need large third-party software: engines, MLflow, telemetry, images. They run by name."""
+"""Sessions that need large third-party software: engines, MLflow, trackers, telemetry, images. They run by name."""
 
 from __future__ import annotations
 
@@ -10,6 +10,14 @@ from typing import NamedTuple
 import nox
 
 TESTS = "plugins/exporters/tests"
+TRACKERS = "plugins/hooks/tests/trackers"
+#: The extras of estimator-hooks, and the files that test their trackers.
+TRACKER_TESTS = {
+    "comet": "test_comet_and_neptune.py",
+    "mlflow": "test_mlflow.py",
+    "neptune": "test_comet_and_neptune.py",
+    "wandb": "test_wandb.py",
+}
 
 
 class House(NamedTuple):
@@ -49,6 +57,16 @@ def define_export_sessions(house: House) -> None:
         checked(session, f"{TESTS}/mlflow/check_mlflow.py", "mlflow")
 
     @nox.session(python=house.python, default=False)
+    @nox.parametrize("extra", list(TRACKER_TESTS))
+    def trackers(session: nox.Session, extra: str) -> None:
+        """A tracker of estimator-hooks with its real library: offline, or with a store in a folder."""
+        wheels = [house.wheel(name) for name in ("estimator_core", "estimator_signatures", "estimator_testing")]
+        session.install("--no-sources", *wheels, house.wheel("estimator_hooks", extra))
+        session.install("--group", "test")
+        with house.outside(session, "plugins/hooks/tests") as env:
+            house.pytest(session, f"{TRACKERS}/{TRACKER_TESTS[extra]}", env=env)
+
+    @nox.session(python=house.python, default=False)
     def telemetry(session: nox.Session) -> None:
         """Traces and JSON logs of training and of the server, by OpenTelemetry's own collector."""
         hooks, tests = house.wheel("estimator_hooks", "telemetry"), "plugins/hooks/tests/telemetry"
@@ -81,4 +99,4 @@ def define_export_sessions(house: House) -> None:
         with house.outside(session, f"{TESTS}/separate"):
             session.run("python", f"{TESTS}/separate/check_resolution.py", wheels)
 
-    _ = scoring_engines, mlflow_flavor, telemetry, serving_image, onnx_resolution, server_attacks
+    _ = scoring_engines, mlflow_flavor, trackers, telemetry, serving_image, onnx_resolution, server_attacks

@@ -75,6 +75,12 @@ def test_a_model_that_gives_what_it_takes(tmp_path):
     assert found.tolist() == [[1, 1]] * 4
 
 
+def test_functions_of_jax_are_as_before():
+    """The converter replaces `jnp.cumsum` for good by a function that takes no axis by place."""
+    OnnxFormat().check(request(lambda x: x[:, 0], (None, 2)))
+    assert jnp.cumsum(jnp.ones((2, 2)), 0).tolist() == [[1, 1], [2, 2]]
+
+
 @pytest.mark.parametrize(
     ("made", "message"),
     [

@@ -9,6 +9,7 @@ from collections.abc import Generator, Mapping
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import onnx  # pyright: ignore[reportMissingImports]
 from jax import export as jax_export
 from jax.extend import core
@@ -50,7 +51,7 @@ def check_operations(name: str, program: core.ClosedJaxpr) -> None:
         import_all_plugins,
     )
 
-    with _quiet():
+    with _quiet(), _kept_functions():
         import_all_plugins()
     unknown = sorted(operations(program.jaxpr) - PLUGIN_REGISTRY.keys())
     if unknown:
@@ -163,6 +164,20 @@ def _abstract(signature: SignatureSpec) -> list[jax.ShapeDtypeStruct]:
         jax.ShapeDtypeStruct(tuple(batch if size is None else size for size in feature.shape), feature.dtype)
         for feature in signature.inputs.values()
     ]
+
+
+@contextlib.contextmanager
+def _kept_functions() -> Generator[None]:
+    """Restores the functions of jax.numpy that the converter replaces for good when its plugins are imported.
+
+    Its `cumsum` refuses arguments that models pass.
+    """
+    before = dict(vars(jnp))
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            setattr(jnp, name, value)
 
 
 @contextlib.contextmanager
