@@ -26,7 +26,7 @@ BUDGETS = {
     "_builtin_hooks": 541,  # a file for each hook, summaries of evaluations, intervals checked and told by name
     "_checkpoint": 2641,  # the catalog, audits, incremental saves, others' checkpoints, URLs, full quotas, few reads
     "_cli": 677,  # options of all commands anywhere, who takes them, errors of one line, URLs, pipes, long paths
-    "_cluster": 466,  # every environment read and refused by name, who has ended at a closed connection
+    "_cluster": 495,  # every environment refused by name, who has ended or stopped predictions, broken connections
     "_export": 541,  # words of host transforms, formats that take one export, URLs, complex outputs, wrong shapes told
     "_inputs": 1670,  # global batches, the contract with the data, byte order, masks, exact columns, wide numbers
     "_journal": 796,  # damage, moved parts and what to do, a store that never answers, ends of killed calls
@@ -38,7 +38,7 @@ BUDGETS = {
     "_step": 1502,  # text labels, any ids, programs, joined columns, tables in forms, notes, optimizers by row
     "_storage": 356,  # file:// in all its forms, files at URLs, for plugins, included
     "_summaries": 330,  # the lock of an event file, and a directory that is removed between two uses
-    "flat": 2874,  # trace states, dead and owed calls, what evaluators publish, faults, inner runs, dropped memory
+    "flat": 2879,  # series of processes, trace states, dead and owed calls, what evaluators publish, faults, memory
 }
 
 #: The modules that every author of a model, a hook or a plugin must know.
