@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import os
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -19,7 +20,7 @@ from estimator_core._loop.context import RunContext
 from estimator_core._loop.hook_calls import describe, noting_origin
 from estimator_core._loop.run import LoopRun
 from estimator_core._summaries import read_eval_metrics
-from estimator_core.errors import CheckpointNotFoundError, PreemptedError
+from estimator_core.errors import CheckpointNotFoundError, ExportError, PreemptedError
 from estimator_core.estimator import Estimator
 from estimator_core.hooks import Run, SavedCheckpoint
 from estimator_core.specs import EvalSpec
@@ -228,6 +229,8 @@ class Evaluations:
             with _naming(exporter, f"export of {path}"):
                 with entered(context.within(devices=devices.alone())):
                     written = exporter.export(self._estimator, export_path, path, metrics, final)
+                if not isinstance(written, str | os.PathLike | None):
+                    raise ExportError(f"export() returned {written!r}; it must return the path of the export, or None.")
                 if written is not None:
                     complete_export(self._estimator, written)
                     self.exports[spec.name][index] = written

@@ -59,8 +59,14 @@ def check_members(kind: type[Any]) -> None:
         raise HookError(f"{where}: `place` is {place!r}; it must be one of {', '.join(map(repr, PLACES))}.")
 
 
-def refuse_shadowed(hook: object, describe: Callable[[Any], str]) -> None:
-    """Refuses a hook with an attribute that hides a method, or with a method that would never run, before it is called.
+def refuse_shadowed(hook: object, contract: type[Any], describe: Callable[[Any], str]) -> None:
+    """Refuses a hook with an attribute that hides a method, or with a method that would never run or that takes other
+    arguments, before it is called.
+
+    Args:
+        hook: the hook.
+        contract: the class `Hook`.
+        describe: a function that names the hook in messages.
 
     Raises:
         HookError: there is such a member. The message names the hook, the member and the remedy.
@@ -75,6 +81,8 @@ def refuse_shadowed(hook: object, describe: Callable[[Any], str]) -> None:
                 f"Give the attribute another name, `_{name}` for example."
             )
     refuse_deferred(hook, METHODS, describe(hook), HookError)
+    for name in METHODS:
+        _refuse_arguments(name, getattr(hook, name), getattr(contract, name), describe(hook), HookError)
 
 
 def refuse_deferred(owner: object, names: Iterable[str], where: str, error: type[Exception]) -> None:
@@ -95,6 +103,55 @@ def refuse_deferred(owner: object, names: Iterable[str], where: str, error: type
         if waits != inspect.isgeneratorfunction(member):  # a mock of a method claims to be both
             how = "async" if waits else "yield"
             raise error(f"{where}: `{name}` has `{how}`, so calling it runs nothing. Remove `{how}`.")
+
+
+def refuse_misfit(owner: object, contract: type[Any], where: str, error: type[Exception]) -> None:
+    """Refuses an object that lacks a member of a contract, or with a method that cannot be called as the contract calls
+    it, or that would never run.
+
+    Args:
+        owner: the object with the members.
+        contract: the class or protocol with the public members. Members that `owner` inherits from it are not examined.
+        where: the first words of the message.
+        error: the class of the error.
+
+    Example:
+        >>> refuse_misfit([], Iterable, "the table", TypeError)
+    """
+    public = dict.fromkeys([*dir(contract), *getattr(contract, "__annotations__", ())])
+    for name in (one for one in public if not one.startswith("_")):
+        form = getattr(contract, name, None)
+        if not hasattr(type(owner), name) and not hasattr(owner, name):  # the first does not compute a property
+            raise error(f"{where}: it has no `{name}`, which {contract.__name__} requires. Add it.")
+        if not inspect.isfunction(form):
+            continue
+        member = getattr(owner, name)
+        if not callable(member):
+            raise error(f"{where}: `{name}` is {member!r}, but {contract.__name__} requires a method. Make it one.")
+        if "Itera" not in str(form.__annotations__.get("return")):  # whose callers iterate
+            refuse_deferred(owner, (name,), where, error)
+        _refuse_arguments(name, member, form, where, error)
+
+
+def _refuse_arguments(
+    name: str, member: Callable[..., Any], form: Callable[..., Any], where: str, error: type[Exception]
+) -> None:
+    if getattr(member, "__func__", None) is form:  # inherited
+        return
+    try:
+        takes = inspect.signature(member)
+    except (TypeError, ValueError):  # a function in C without a signature
+        return
+    passed = list(inspect.signature(form).parameters.values())[1:]
+    by_name = [one.name for one in passed if one.kind is one.KEYWORD_ONLY]
+    by_place = [one.name for one in passed if one.kind in (one.POSITIONAL_ONLY, one.POSITIONAL_OR_KEYWORD)]
+    try:
+        takes.bind(*by_place, **dict.fromkeys(by_name))
+    except TypeError as fault:
+        call = ", ".join([*by_place, *(f"{one}=" for one in by_name)])
+        raise error(
+            f"{where}: `{name}{takes}` is called as `{name}({call})`: {fault}. Give it these arguments."
+        ) from None
 
 
 def _is_method(value: object) -> bool:

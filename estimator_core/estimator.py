@@ -572,7 +572,9 @@ class Estimator:
 
     def _select_backend(self, config: RunConfig) -> Backend:
         plugins = self._plugins
-        return select_backend(config.backend, lambda name: plugins.get("backend", name), plugins.automatic("backend"))
+        return select_backend(
+            config.backend, lambda name: functools.partial(plugins.make, "backend", name), plugins.automatic("backend")
+        )
 
     def _variables_or_entries(self) -> Mapping[str, Any]:
         from estimator_core._checkpoint.read import list_variables

@@ -290,5 +290,5 @@ def connected(config: RunConfig, plugins: Plugins, processes: Processes | None) 
         processes: the processes of the run. None: those that jax already knows.
     """
     name = str(config.components.get("coordinator", plugins.default("coordinator", ROLES["coordinator"].default)))
-    connect: Callable[..., Coordinator] = plugins.get("coordinator", name)
-    return connect(processes, plugins.options("coordinator", name))
+    made: Coordinator = plugins.make("coordinator", name, processes, plugins.options("coordinator", name))
+    return made

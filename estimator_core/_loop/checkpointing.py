@@ -251,9 +251,11 @@ class Checkpointer(Hook):
         owed.
 
         Raises:
-            HookError: the policy uses a reserved name.
+            HookError: the policy uses a reserved name, or does not return a mapping.
         """
         memory = self._ask("state")
+        if not isinstance(memory, Mapping):
+            raise HookError(f"{self._described()}: state() returned {memory!r}; it must return a mapping.")
         taken = sorted(name for name in _OWN if name in memory)
         if taken:
             raise HookError(f"{self._described()}: state() uses the names {taken}, which are reserved; use others.")

@@ -115,7 +115,7 @@ class ExportCall:
             ArgumentError, ArgumentTypeError, ExportError: something cannot be exported.
         """
         context = self.context
-        chosen: ExportFormat = context.plugins.get("format", self.format_name)()
+        chosen: ExportFormat = context.plugins.make("format", self.format_name)
         request: ExportRequest = _signatures(context).make_request(
             lambda: _model(context.devices.single(), self.programs, state(), values),
             chosen,

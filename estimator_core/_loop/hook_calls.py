@@ -49,6 +49,8 @@ def default_hooks(config: RunConfig, plugins: Plugins, history: History) -> tupl
         return [] if hook is None else [hook]
 
     require_components(config.components, plugins)
+    if "export_check" in config.components:
+        component_of("export_check", config.components, plugins)  # refused before the first step
     every, save_steps = config.log_step_count_steps, config.save_summary_steps
     counter = made("step_counter", every_n_steps=every) if every else []
     summaries = made("summary_saver", save_steps=save_steps) if save_steps else []
@@ -126,7 +128,7 @@ class HookCalls:
         """
         for hook in self.hooks:
             if id(hook) not in self._begun:
-                refuse_shadowed(hook, describe)
+                refuse_shadowed(hook, Hook, describe)
                 if id(hook) in self._busy:
                     raise HookError(
                         f"{describe(hook)}: the call around this one has it too, but its state belongs to one call. "

@@ -9,6 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from estimator_core._hook_members import refuse_misfit
+from estimator_core._loop.hook_calls import describe, noting_origin
 from estimator_core._model.initial_values import InitialValue, InitialValues
 from estimator_core._model.initialize import seed_words, variable_key
 from estimator_core._model.variables import VariableSpec
@@ -70,7 +72,9 @@ def replaced_values(
     key = functools.partial(variable_key, np.array(seed_words(seed), np.uint32))
     replaced: dict[str, InitialValue] = {}
     for source in sources:
-        replaced |= _checked(type(source).__name__, source.initial_values(specs, key), specs)
+        refuse_misfit(source, InitialValues, describe(source, "initial values"), VariableError)
+        with noting_origin(functools.partial("in {}".format, describe(source, "initial values"))):
+            replaced |= _checked(type(source).__name__, source.initial_values(specs, key), specs)
     if init_fn is not None:
         given = init_fn({path: np.array(replaced[path].value if path in replaced else values[path]) for path in specs})
         if not isinstance(given, Mapping):
@@ -87,6 +91,8 @@ def _checked(
 ) -> dict[str, InitialValue]:
     from estimator_core._model.compatibility import check_value
 
+    if not isinstance(given, Mapping) or not all(isinstance(one, InitialValue) for one in given.values()):
+        raise VariableError(f"{giver} returned {given!r:.200}; it must return an InitialValue for each path.")
     checked: dict[str, InitialValue] = {}
     for path, one in given.items():
         if path not in specs:

@@ -232,7 +232,7 @@ def _adapter_of(thing: object, lookup: AdapterLookup) -> ModuleAdapter | None:
     """
     plain = inspect.isroutine(thing) or isinstance(thing, functools.partial)
     asked = _first_ones() if plain and lookup is _plugin_adapters else lookup()
-    found = {type(one): one for one in asked if one.library in sys.modules and one.handles(thing)}
+    found = {type(one): one for one in asked if one.library in sys.modules and _handles(one, thing)}
     if len(found) > 1 and lookup is _plugin_adapters:
         first = {type(one): one for one in _first_ones() if type(one) in found}
         if len(first) != 1:
@@ -249,6 +249,16 @@ def _adapter_of(thing: object, lookup: AdapterLookup) -> ModuleAdapter | None:
             _log.info("ec.module: the adapter %r, not the core's, handles the function %r", adapter.name, thing)
         return adapter
     return None
+
+
+def _handles(adapter: ModuleAdapter, thing: Any) -> bool:
+    try:
+        return adapter.handles(thing)
+    except Exception as error:
+        raise VariableError(
+            f"The module adapter {adapter.name!r} ({type(adapter).__module__}) failed in handles() for the module "
+            f"{type(thing).__qualname__}: {type(error).__name__}: {error}. Upgrade its package, or block it."
+        ) from error
 
 
 def _first_ones() -> Iterator[ModuleAdapter]:
@@ -268,7 +278,7 @@ def _plugin_adapters() -> Iterator[ModuleAdapter]:
         if plugins.find("adapter", name).plugin.builtin:
             continue
         try:
-            yield plugins.get("adapter", name)()
+            yield plugins.make("adapter", name)
         except PluginError as error:
             # Modules of other libraries still work. A module of this library is refused as unknown, after this log
             # line.

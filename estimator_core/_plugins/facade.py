@@ -11,6 +11,7 @@ from threading import RLock
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Literal, Protocol, overload
 
+from estimator_core._hook_members import refuse_misfit
 from estimator_core._plugins.discovery import (
     CODE,
     Candidate,
@@ -140,6 +141,31 @@ class Plugins:
         with self._lock:
             self._used[kind, registered.qualified] = registered
         return target
+
+    def make(self, kind: str, name: str, /, *arguments: object, **named: object) -> Any:
+        """Creates a component with these arguments, and checks that it fulfils the contract of its kind.
+
+        Args:
+            kind: one of `kinds()`.
+            name: the name, as for `get`.
+            arguments: the arguments of its target.
+            named: the arguments of its target that are passed by name.
+
+        Raises:
+            PluginLookupError: there is no such component, or there are several. The message contains the remedy.
+            PluginError: the target cannot be imported or called. Or the component lacks a member of the contract, or
+                has a method with other arguments. The message names the plugin and the member.
+        """
+        target, label = self.get(kind, name), self.find(kind, name).describe()
+        try:
+            made = target(*arguments, **named)
+        except Exception as error:
+            error.add_note(f"in the constructor of {label}")
+            raise
+        contract = import_target(self.kinds()[kind].contract)
+        if isinstance(contract, type):  # the contract of an input is no class
+            refuse_misfit(made, contract, f"{label} returned {made!r}", PluginError)
+        return made
 
     def find(self, kind: str, name: str) -> Registered:
         """Returns the record of a component and of its plugin, without importing the component.

@@ -12,6 +12,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from estimator_core._hook_members import refuse_misfit
 from estimator_core._plugins.facade import Plugins
 from estimator_core._plugins.plugin_code import import_target
 from estimator_core._plugins.settings import policy_files
@@ -93,9 +94,10 @@ def component_of(role: str, choices: Mapping[str, str | None], plugins: Plugins,
             f"{where}: {label} cannot be made for this role, which passes the arguments {sorted(arguments)}: "
             f"{type(error).__name__}: {error}"
         ) from error
-    contract = plugins.kinds()[known.kind].contract
-    if not isinstance(made, import_target(contract)):
-        raise PluginError(f"{where}: {label} returned {made!r}, which does not implement {contract.partition(':')[2]}")
+    contract, told = import_target(plugins.kinds()[known.kind].contract), f"{where}: {label} returned {made!r}"
+    if not isinstance(made, contract) and not getattr(contract, "_is_protocol", False):
+        raise PluginError(f"{told}, which does not implement {contract.__name__}")
+    refuse_misfit(made, contract, told, PluginError)
     return made
 
 

@@ -95,6 +95,8 @@ def failures(records: Iterable[PluginRecord], does: str = "provides") -> list[st
 def explain_source(kind: str, name: str, records: Sequence[PluginRecord]) -> list[str]:
     """Returns the package to install for a missing component, and every plugin that did not load."""
     lines = list(_source(kind, name, records))
+    if ":" in name:  # no other plugin can be meant
+        return lines
     lines += failures(records)
     blocked: dict[str, list[str]] = {}
     for record in records:

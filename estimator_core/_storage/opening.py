@@ -53,7 +53,7 @@ def open_storage(location: str | os.PathLike[str], plugins: Plugins | None = Non
         return LocalStorage(path)
     name, found = _served(scheme, plugins)
     try:
-        return found.get("storage", name)(text, options=found.options("storage", name))
+        return found.make("storage", name, text, options=found.options("storage", name))
     except TypeError as error:
         label = found.find("storage", name).plugin.label
         error.add_note(f"storage {name!r} of {label} is called with a URL and options=")

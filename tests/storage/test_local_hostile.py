@@ -160,12 +160,18 @@ class Acme:
 
 
 def open_box(url, *, options):
-    return url, dict(options)
+    class Box(LocalStorage):
+        """A storage that keeps what it was opened with, and opens nothing."""
+
+        def __init__(self):
+            self.opened = url, dict(options)
+
+    return Box()
 
 
 def test_the_scheme_names_the_component_and_its_plugin_has_options():
     plugins = Plugins(autoload=False, extra=[Acme()], options={"Acme": {"lid": "open"}}, environ={})
-    assert open_storage("acme-box://x/y", plugins) == ("acme-box://x/y", {"lid": "open"})
+    assert open_storage("acme-box://x/y", plugins).opened == ("acme-box://x/y", {"lid": "open"})
 
 
 def test_an_unknown_scheme_is_refused_with_the_schemes_there_are():

@@ -1,12 +1,14 @@
 """The plugin suite passes a sound plugin and catches broken ones, and the doctor reports the same faults."""
 
+import inspect
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from estimator_testing import PluginSuite, plugin_suite
-from estimator_testing.plugin_checks import CHECKS
+from estimator_testing.plugin_checks import CHECKS, _takes_first
 from tests.plugins.fake_site import Site
 
 #: The type of the argument is an alias of `str` that only type checkers import.
@@ -115,6 +117,25 @@ def test_the_doctor_names_what_is_heavy_missing_and_colliding(tmp_path):
     assert "backend 'cpu': ill.backend:Backend cannot be imported: No module named 'ill.backend'" in done.stdout
     assert "backend 'cpu' is also provided by estimator-core 0.1.0" in done.stdout
     assert "command 'audit' is also provided by estimator-core; ask for 'ill:audit'" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "fault"),
+    [
+        ("serving_input_receiver_fn, name, *args", True),
+        ("first, *args, **named", True),
+        ("*args, name='x', **named", True),
+        ("name, *args, **named", False),
+        ("*args, **named", False),
+        ("name, serving_input_receiver_fn, *args", False),
+    ],
+)
+def test_an_exporter_with_swapped_arguments_is_found(arguments, fault):
+    """Those before `*args` were once not examined."""
+    names: dict[str, Any] = {}
+    exec(f"def make({arguments}): pass", names)
+    signature = inspect.signature(names["make"])
+    assert _takes_first(signature, ("name", "serving_input_receiver_fn")) is not fault
 
 
 def test_the_doctor_takes_a_name_for_that_of_a_distribution_first(tmp_path):

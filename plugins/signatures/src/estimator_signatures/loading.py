@@ -84,7 +84,7 @@ def _formats(registry: Plugins) -> tuple[dict[str, Any], list[str]]:
     broken: list[str] = []
     for name in registry.names("format"):
         try:
-            found[name] = registry.get("format", name)()
+            found[name] = registry.make("format", name)
         except PluginError as error:
             _log.warning("export format %s is left out, because its plugin is broken: %s", name, error)
             broken.append(str(error))

@@ -141,9 +141,24 @@ def _compare(expected: Mapping[str, object], found: Mapping[str, object], check:
         if wanted.dtype.kind in "OSU":
             difference = None if wanted.tolist() == given.tolist() else f"is {given.tolist()}, not {wanted.tolist()}."
         else:
-            difference = check.difference(wanted, given)
+            difference = _differs(check, wanted, given)
         if difference is not None:
             raise ExportError(f"{_FAILS}: {where}, output {key!r} {difference}")
+
+
+def _differs(check: ExportCheck, wanted: np.ndarray, given: np.ndarray) -> str | None:
+    """Returns the answer of the check, which is the end of a sentence, or None."""
+    try:
+        answer: object = check.difference(wanted, given)
+    except Exception as error:
+        error.add_note(f"in the export check {type(check).__qualname__}, difference")
+        raise
+    if answer is None or (isinstance(answer, str) and answer.strip()):
+        return answer
+    raise ExportError(
+        f"{_FAILS}: the export check {type(check).__qualname__} returned {answer!r} from difference(); it must return "
+        "the fault in words, or None."
+    )
 
 
 def _outputs(signature: LoadedSignature, inputs: Mapping[str, object], where: str) -> Mapping[str, Any]:

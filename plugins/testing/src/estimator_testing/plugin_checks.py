@@ -353,14 +353,20 @@ def _first_named(
 
 
 def _takes_first(signature: inspect.Signature, names: Sequence[str]) -> bool:
-    """Returns whether a function accepts its first arguments by position, and by these names."""
+    """Returns whether a function accepts its first arguments by position, and by these names, as the same parameters.
+    Parameters that collect others (`*args`, `**kwargs`) may hold them too.
+    """
+    collecting = {
+        one.name for one in signature.parameters.values() if one.kind in (one.VAR_POSITIONAL, one.VAR_KEYWORD)
+    }
     try:
         by_position = signature.bind_partial(*names).arguments
         by_name = signature.bind_partial(**dict(zip(names, names, strict=True))).arguments
     except TypeError:
         return False
-    takes_any = any(one.kind is one.VAR_POSITIONAL for one in signature.parameters.values())
-    return takes_any or by_position == by_name
+    return by_position.keys() - collecting == by_name.keys() - collecting and all(
+        by_position[one] == by_name[one] for one in by_position.keys() - collecting
+    )
 
 
 def _annotated_alike(given: inspect.Parameter, expected: inspect.Parameter) -> bool:

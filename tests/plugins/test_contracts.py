@@ -1,0 +1,260 @@
+"""Tests that a component that does not fulfil its contract is refused before step 1, with plugin, member and remedy."""
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import optax
+import pytest
+
+import estimator_core as ec
+from estimator_core._hook_members import refuse_misfit
+from estimator_core.errors import (
+    ArgumentTypeError,
+    ExportError,
+    HookError,
+    PluginError,
+    PluginLookupError,
+    VariableError,
+)
+from estimator_core.plugins import Plugins
+from estimator_core.storage import LocalStorage, Storage, open_storage
+from estimator_core.testing import tiny_estimator, tiny_input_fn, tiny_model_fn, tiny_receiver_fn
+
+#: A plugin with one component, whose target is the class `Made`.
+ONE = """
+from estimator_core.plugins import Component
+
+def estimator_components():
+    return [Component(kind="{kind}", name="acme_one", target="acme.made:Made", summary="A fixture.")]
+"""
+BACKEND = """
+from estimator_core.plugins import Plugins
+
+class Made(Plugins(autoload=False).get("backend", "cpu")):
+    {fault}
+"""
+
+
+def installed(site: Any, kind: str, code: str) -> Plugins:
+    site.add("acme", ONE.format(kind=kind), files={"made.py": code})
+    return site.plugins()
+
+
+@pytest.mark.parametrize(
+    ("fault", "message"),
+    [
+        ("devices = 3", r"`devices` is 3, but Backend requires a method\. Make it one"),
+        ("def devices(self, count): pass", r"`devices\(count\)` is called as `devices\(\)`: missing a required argu"),
+        ("def peak_flops(self, device_kind): pass", r"called as `peak_flops\(device_kind, dtype\)`: too many"),
+        ("async def probe(self): pass", r"`probe` has `async`, so calling it runs nothing"),
+    ],
+)
+def test_a_backend_with_a_wrong_method_is_refused_by_name(site: Any, tmp_path: Path, fault: str, message: str) -> None:
+    plugins = installed(site, "backend", BACKEND.format(fault=fault))
+    with pytest.raises(PluginError, match=rf"backend 'acme_one' of acme 1\.0 \(acme\.made:Made\) returned .*{message}"):
+        tiny_estimator(tmp_path / "model", backend="acme_one", plugins=plugins).train(tiny_input_fn(), steps=1)
+    assert not list(tmp_path.glob("model/checkpoints/*"))
+
+
+def test_a_backend_without_a_member_is_refused_by_name(site: Any, tmp_path: Path) -> None:
+    plugins = installed(site, "backend", "class Made:\n    name = 'acme_one'\n    def probe(self): pass\n")
+    with pytest.raises(PluginError, match=r"of acme 1\.0 .*: it has no `devices`, which Backend requires\. Add it"):
+        tiny_estimator(tmp_path / "model", backend="acme_one", plugins=plugins).train(tiny_input_fn(), steps=1)
+
+
+def test_a_storage_that_cannot_stream_is_refused_when_it_is_opened(site: Any) -> None:
+    """It once failed at the end of the run, when the first checkpoint was written."""
+    code = (
+        "from estimator_core.storage import LocalStorage\n"
+        "def Made(url, options):\n    return Parts()\n"
+        "class Parts:\n" + "".join(f"    {name} = LocalStorage.{name}\n" for name in vars(LocalStorage) if name in KEPT)
+    )
+    plugins = installed(site, "storage", code + "    url = ''\n")
+    with pytest.raises(PluginError, match=r"storage 'acme_one' of acme 1\.0 .*it has no `put_stream`, which Storage"):
+        open_storage("acme-one://box/run", plugins=plugins)
+
+
+KEPT = ("put_new", "put", "get", "get_ranges", "list", "now", "delete", "close")
+
+
+def test_a_constructor_that_fails_names_its_component(site: Any) -> None:
+    plugins = installed(site, "format", "def Made():\n    raise KeyError('licence')\n")
+    with pytest.raises(KeyError, match="licence") as raised:
+        plugins.make("format", "acme_one")
+    assert raised.value.__notes__ == ["in the constructor of format 'acme_one' of acme 1.0 (acme.made:Made)"]
+
+
+def test_what_is_made_fulfils_the_contract_of_a_kind_without_a_class(site: Any) -> None:
+    plugins = installed(site, "input", "def Made(rows, *, step):\n    return lambda: range(0, rows, step)\n")
+    assert list(plugins.make("input", "acme_one", 4, step=2)()) == [0, 2]
+
+
+@pytest.mark.parametrize(
+    ("name", "code"),
+    [
+        ("after_step", "def after_step(self, run, step): pass"),
+        ("on_values", "def on_values(self, run, values): pass"),
+        ("before_last_save", "def before_last_save(self): pass"),
+        ("end", "def end(self): pass"),
+        ("restore", "def restore(self): pass"),
+        ("next_step", "def next_step(self): return 3"),
+    ],
+)
+def test_a_hook_with_other_arguments_is_refused_before_the_first_step(tmp_path: Path, name: str, code: str) -> None:
+    """A wrong `end` once failed after the last step, and a wrong `restore` in the first resumed run."""
+    names: dict[str, Any] = {}
+    exec(f"import estimator_core as ec\nclass Wrong(ec.Hook):\n    {code}", names)
+    with pytest.raises(HookError, match=rf"hook Wrong.*: `{name}\(.*\)` is called as `{name}\(.+\)`: .*Give it these"):
+        tiny_estimator(str(tmp_path)).train(tiny_input_fn(), steps=2, hooks=[names["Wrong"]()])
+    assert not list(tmp_path.glob("checkpoints/*"))
+
+
+def test_a_hook_may_collect_its_arguments(tmp_path: Path) -> None:
+    seen: list[int] = []
+
+    class Collects(ec.Hook):
+        def after_step(self, *arguments: Any, **named: Any) -> None:
+            seen.append(arguments[1])
+
+        @staticmethod
+        def end(run: Any, when: str = "now") -> None:  # pyright: ignore[reportIncompatibleMethodOverride]
+            seen.append(run.step)
+
+    tiny_estimator(str(tmp_path)).train(tiny_input_fn(), steps=2, hooks=[Collects()])
+    assert seen == [1, 2, 2]
+
+
+@pytest.mark.parametrize(
+    ("kind", "code", "message"),
+    [
+        (
+            "checkpoint_policy",
+            "def at_end(self): return True\n    def next_step(self, step): return step + 1",
+            r"`at_end\(\)` is called as `at_end\(run\)`",
+        ),
+        ("export_check", "def difference(self, expected): return None", r"called as `difference\(expected, found\)`"),
+        ("export_check", "def differs(self): pass", r"it has no `difference`, which ExportCheck requires"),
+    ],
+)
+def test_a_component_of_a_role_is_examined_before_the_first_step(
+    site: Any, tmp_path: Path, kind: str, code: str, message: str
+) -> None:
+    """A check of exports was once examined at the first export, and `at_end` was first called after the last step."""
+    base = "ec.hooks.CheckpointPolicy" if kind == "checkpoint_policy" else ""
+    plugins = installed(site, kind, f"import estimator_core as ec\nclass Made({base}):\n    {code}\n")
+    with pytest.raises(PluginError, match=rf"components=.*{kind} 'acme_one' of acme 1\.0 .*{message}"):
+        tiny_estimator(tmp_path / "model", components={kind: "acme_one"}, plugins=plugins).train(
+            tiny_input_fn(), steps=1
+        )
+    assert not list(tmp_path.glob("model/checkpoints/*"))
+
+
+def test_a_policy_whose_state_is_no_mapping_is_named(site: Any, tmp_path: Path) -> None:
+    """The error once named the hook of the core that asks the policy."""
+    code = (
+        "import estimator_core as ec\nclass Made(ec.hooks.CheckpointPolicy):\n"
+        "    def state(self): return None\n    def next_step(self, step): return step + 1\n"
+    )
+    plugins = installed(site, "checkpoint_policy", code)
+    estimator = tiny_estimator(tmp_path / "model", components={"checkpoint_policy": "acme_one"}, plugins=plugins)
+    with pytest.raises(HookError, match=r"checkpoint policy Made .*state\(\) returned None; it must return a mapping"):
+        estimator.train(tiny_input_fn(), steps=1)
+
+
+def warm_started(model_dir: Path, source: Any) -> ec.Estimator:
+    return ec.Estimator(tiny_model_fn, str(model_dir), warm_start_from=source)
+
+
+@pytest.mark.parametrize(
+    ("answer", "message"),
+    [
+        (None, r"Given returned None; it must return an InitialValue for each path"),
+        ({"slope": np.zeros(())}, r"Given returned \{'slope': .*it must return an InitialValue for each path"),
+    ],
+)
+def test_initial_values_of_another_type_are_refused_by_name(tmp_path: Path, answer: Any, message: str) -> None:
+    class Given:
+        def initial_values(self, specs: Any, key: Any) -> Any:
+            return answer
+
+    with pytest.raises(VariableError, match=message) as raised:
+        warm_started(tmp_path, Given()).train(tiny_input_fn(), steps=1)
+    assert any("in initial values" in note and "Given from module" in note for note in raised.value.__notes__)
+
+
+def test_initial_values_with_other_arguments_are_refused_by_name(tmp_path: Path) -> None:
+    class Given:
+        def initial_values(self, specs: Any) -> Mapping[str, Any]:
+            return {}
+
+    with pytest.raises(VariableError, match=r"Given.*is called as `initial_values\(specs, key\)`"):
+        warm_started(tmp_path, Given()).train(tiny_input_fn(), steps=1)
+
+
+@pytest.mark.parametrize("answer", [3, True, ["path"]])
+def test_an_exporter_that_returns_no_path_is_named(tmp_path: Path, answer: Any) -> None:
+    """`train_and_evaluate` once returned the value as the path of an export."""
+
+    class Wrong:
+        name = "wrong"
+
+        def export(self, *arguments: Any) -> Any:
+            return answer
+
+    spec = ec.EvalSpec(tiny_input_fn(epochs=1), exporters=Wrong())
+    with pytest.raises(ExportError, match=r"export\(\) returned .*; it must return the path of the export, or None"):
+        ec.train_and_evaluate(tiny_estimator(str(tmp_path)), ec.TrainSpec(tiny_input_fn(), max_steps=1), spec)
+
+
+@pytest.mark.parametrize("answer", [False, True, "", 0.0])
+def test_a_check_of_exports_that_answers_without_words_is_named(site: Any, tmp_path: Path, answer: Any) -> None:
+    """The error once said that the output 'y' is "False", and blamed the export."""
+    code = f"class Made:\n    def difference(self, expected, found): return {answer!r}\n"
+    installed(site, "export_check", code)
+    plugins = site.plugins(only=["acme", "estimator-exporters", "estimator-signatures"])
+    estimator = tiny_estimator(tmp_path / "model", components={"export_check": "acme_one"}, plugins=plugins)
+    estimator.train(tiny_input_fn(), steps=1)
+    with pytest.raises(ExportError, match=r"the export check Made returned .* from difference\(\); it must return"):
+        estimator.export_saved_model(str(tmp_path / "export"), tiny_receiver_fn)
+
+
+def test_an_adapter_that_fails_is_named_and_no_feature_is_suspected(site: Any, tmp_path: Path) -> None:
+    code = (
+        "class Made:\n    name, library = 'acme_one', 'acme.made'\n"
+        "    def handles(self, module): raise KeyError('layers')\n"
+        "    def bind(self, binding): pass\n    def write_back(self, module, values): pass\n"
+    )
+    plugins = installed(site, "adapter", code)
+
+    class Layer:
+        pass
+
+    def model_fn(features: Any, labels: Any, mode: str) -> ec.EstimatorSpec:
+        ec.module(Layer(), name="layer")
+        return ec.EstimatorSpec(mode, loss=(features["x"] ** 2).mean(), train_op=optax.sgd(0.1))
+
+    with pytest.raises(
+        VariableError, match=r"adapter 'acme_one' \(acme\.made\) failed in handles\(\).*block it"
+    ) as told:
+        ec.Estimator(model_fn, str(tmp_path), plugins=plugins).train(tiny_input_fn(), steps=1)
+    assert "If 'layers' is a feature" not in "".join([str(told.value), *getattr(told.value, "__notes__", [])])
+
+
+def test_a_missing_component_of_one_distribution_suspects_no_other(site: Any) -> None:
+    site.add("acme", "import nothing_of_that_name")
+    site.add("other", "raise ValueError('no licence')")
+    with pytest.raises(PluginLookupError) as told:
+        site.plugins().get("hook", "acme:bell")
+    assert "acme 1.0 provides it, but is failed" in str(told.value)
+    assert "other" not in str(told.value)
+
+
+def test_methods_that_yield_fulfil_a_contract_of_iterators(tmp_path: Path) -> None:
+    class Yields(LocalStorage):
+        def list(self, prefix: str) -> Iterator[Any]:
+            yield from super().list(prefix)
+
+    refuse_misfit(Yields(tmp_path), Storage, "the storage", ArgumentTypeError)
+    assert list(Yields(tmp_path).list("")) == []
