@@ -66,8 +66,8 @@ def csv_input_fn(
             not in the dict, only the empty text counts.
         quoted_na: whether these texts also count as empty in quotes.
         num_rows_for_inference: the number of rows of the first file that determine the types. For columns without a
-            value there, these are the next rows that have one, in the first 16 MiB of this file, or in the first MiB
-            of a later one.
+            value there, these are the next rows that have one. They are searched in the first 16 MiB of this file, and
+            in the first MiB of later ones.
         options: see `ReadOptions`.
 
     Raises:

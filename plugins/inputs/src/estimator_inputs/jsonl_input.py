@@ -60,8 +60,8 @@ def jsonl_input_fn(
         label_name: the key that is the label. None: no label.
         select_columns: the keys to read, including the label. None: all keys in the first lines of the first file.
         column_types: numpy dtypes, or "string", by key; other types are inferred from the first lines, with real
-            numbers as float32. For keys without a value there, these are the next lines that have one, in the first
-            16 MiB of this file, or in the first MiB of a later one.
+            numbers as float32. For keys without a value there, these are the next lines that have one. They are
+            searched in the first 16 MiB of this file, and in the first MiB of later ones.
             With on_error="skip", the most frequent type of the values of a key counts; without it, several types are an
             error. Strings become bytes objects. Among numbers, and for a float type, "NaN", "Infinity" and "-Infinity"
             are read as numbers.
