@@ -12,9 +12,9 @@ from estimator_core import _moved
 __version__ = "0.1.0"
 
 _SUBMODULES = (
-    *("backends", "builtin_hooks", "checkpoint", "cli", "config", "coordinator", "errors", "estimator", "export"),
-    *("heads", "hooks", "hookspecs", "inputs", "journal", "learn_runner", "lowering", "metrics", "model", "modes"),
-    *("plugins", "predictor", "specs", "storage", "summaries", "summary", "testing", "train_eval"),
+    *("agreement", "backends", "builtin_hooks", "checkpoint", "cli", "config", "coordinator", "errors", "estimator"),
+    *("export", "heads", "hooks", "hookspecs", "inputs", "journal", "learn_runner", "lowering", "metrics", "model"),
+    *("modes", "plugins", "predictor", "specs", "storage", "summaries", "summary", "testing", "train_eval"),
 )
 
 _HOME = {

@@ -1,5 +1,6 @@
 """The public names, typed; `__init__.py` imports each when it is first used."""
 
+from estimator_core import agreement as agreement
 from estimator_core import backends as backends
 from estimator_core import builtin_hooks as builtin_hooks
 from estimator_core import checkpoint as checkpoint

@@ -50,6 +50,9 @@ MOVED_MODULES: dict[str, tuple[str, str]] = {
 #: The reader of the policy file of a project: module, distribution.
 POLICY_READER = ("estimator_policy", "estimator-policy")
 
+#: Batches and decisions of several processes: module, distribution.
+SEVERAL = ("estimator_cluster.several", "estimator-cluster")
+
 #: The functions that work with URLs: module, distribution.
 AT_URLS = ("estimator_storage.at_urls", "estimator-storage")
 

@@ -9,16 +9,14 @@ import statistics
 from collections import deque
 from collections.abc import Iterator
 from time import perf_counter
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import Any, Literal, Protocol
 
-from estimator_core._backends import Placement
+from estimator_core._backends import Devices
 from estimator_core._inputs import Batch
+from estimator_core._loop.agreement import of_several
 from estimator_core._loop.dispatch import Dispatch, Stacking, shapes_of, single, stacked
 from estimator_core._loop.time_spent import TimeSpent
-from estimator_core.coordinator import Coordinator
-
-if TYPE_CHECKING:
-    from estimator_core._loop.shared_feed import SharedFeed
+from estimator_core._plugins import Plugins
 
 _log = logging.getLogger("estimator_core")
 
@@ -90,12 +88,21 @@ class Feed(Iterator[Any]):
         self._place = None
 
 
-def feed(source: Any, placement: Placement, depth: int | Literal["auto"], peers: Coordinator) -> Feed | SharedFeed:
-    """Returns the batches of an input, placed on the devices."""
-    if placement.spans_processes:
-        from estimator_core._loop.shared_feed import SharedFeed
+class Fed(Iterator[Any], Protocol):
+    """The batches that a loop draws, and how it stops drawing."""
 
-        return SharedFeed(Feed(source, None, depth), placement, peers, f"feed-{next(_NUMBERS)}", source)
+    def close(self) -> None:
+        """Stops drawing."""
+        ...
+
+
+def feed(source: Any, devices: Devices, depth: int | Literal["auto"], plugins: Plugins) -> Fed:
+    """Returns the batches of an input, placed on the devices."""
+    placement = devices.placement
+    if placement.spans_processes:
+        own, name = Feed(source, None, depth), f"feed-{next(_NUMBERS)}"
+        shared: Fed = of_several(plugins).SharedFeed(own, placement, devices.processes, name, source)
+        return shared
     return Feed(source, None if placement.single else placement.batch, depth)
 
 

@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 
-from estimator_core import _moved
 from estimator_core._backends import Devices
 from estimator_core._checkpoint.catalog import checkpoint_step, manifest_digest
 from estimator_core._export.contract import ExportCheck, ExportFormat, ExportRequest
@@ -23,12 +22,12 @@ from estimator_core._loop.device_state import DeviceState, is_readable
 from estimator_core._loop.inference_state import InferenceStates
 from estimator_core._loop.programs import Programs
 from estimator_core._loop.run_record import versions
-from estimator_core._plugins.in_use import component_of
+from estimator_core._moved import SIGNATURES
+from estimator_core._plugins.in_use import component_of, package_of
 from estimator_core._step import TrainState
 from estimator_core._step.predict_step import apply_model
 from estimator_core._step.state import STEP
 from estimator_core._types import Arrays, PyTree
-from estimator_core.errors import ArgumentError
 from estimator_core.specs import EstimatorSpec
 
 _log = logging.getLogger("estimator_core")
@@ -84,7 +83,7 @@ class ExportCall:
             seen=seen_features(Path(context.estimator.model_dir)),
             source=source,
         )
-        signatures = _signatures(context)
+        signatures = package_of(context.plugins, *SIGNATURES, "An export")
 
         def write() -> str:
             with context.devices.single().placement.context():
@@ -116,7 +115,7 @@ class ExportCall:
         """
         context = self.context
         chosen: ExportFormat = context.plugins.make("format", self.format_name)
-        request: ExportRequest = _signatures(context).make_request(
+        request: ExportRequest = package_of(context.plugins, *SIGNATURES, "An export").make_request(
             lambda: _model(context.devices.single(), self.programs, state(), values),
             chosen,
             receivers=self.receivers,
@@ -133,21 +132,6 @@ class ExportCall:
             label_transforms=self.label_transforms,
         )
         return request, chosen
-
-
-def _signatures(context: RunContext) -> Any:
-    """Returns the package that makes, writes and checks exports.
-
-    Raises:
-        ArgumentError: the package is not installed, or a block list or the policy forbids it.
-    """
-    banned = context.plugins.banned(_moved.SIGNATURES[1])
-    if banned is not None:
-        raise ArgumentError(f"An export needs {_moved.SIGNATURES[1]}, which is {banned}.")
-    try:
-        return _moved.import_moved(*_moved.SIGNATURES, "An export")
-    except ModuleNotFoundError as error:
-        raise ArgumentError(str(error)) from error
 
 
 def _model(

@@ -59,14 +59,14 @@ def inference_loop(
     config, devices, placement = context.config, context.devices, context.devices.placement
     source = run.open(input_fn, input_context(devices))
     with contextlib.ExitStack() as inputs:
-        fed = feed(source, placement, config.prefetch, devices.processes)
+        fed = feed(source, devices, config.prefetch, context.plugins)
         inputs.callback(fed.close)
         context.decisions.follow(fed)
         asked = 1 if placement.spans_processes else config.batches_per_dispatch
         batches = TunedBatches(fed, placement.stack, run.time_spent, asked, trials)
         inputs.callback(batches.close)
         calls = HookCalls(in_order([*context.plugins.run_hooks(run), *hooks]), run, context.busy)
-        agreement = hooks_of(devices)
+        agreement = hooks_of(devices, context.plugins)
         schedule = HookSchedule(
             calls, run, batches=batches, account=run.time_spent, agreement=agreement, alone_at_wake=True
         )

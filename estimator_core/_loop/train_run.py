@@ -81,7 +81,7 @@ class TrainRun:
         if config.is_chief:
             summaries = open_summary_writer(call.context.directory, resume_step=start.step, epoch=lambda: ledger.epoch)
         cleanup.callback(summaries.close)
-        self._decisions = decisions_of(call.context.devices, preemption)
+        self._decisions = decisions_of(call.context.devices, preemption, plugins)
         self._context = context = replace(
             call.context,
             summaries=summaries,
@@ -258,7 +258,7 @@ class TrainRun:
     def _begin_drawing(self, source: BatchSource) -> tuple[Batches, HookSchedule]:
         """Returns the batches of the input, and the schedule, which knows when hooks need them one by one."""
         run, devices = self._run, self._context.devices
-        fed = feed(source, devices.placement, self._context.config.prefetch, devices.processes)
+        fed = feed(source, devices, self._context.config.prefetch, self._context.plugins)
         self._inputs.callback(fed.close)
         # The decisions of several processes are sent with their batches.
         batches = Batches(fed, devices.placement.stack, run.time_spent, alone=not devices.placement.spans_processes)

@@ -13,11 +13,12 @@ from pathlib import Path
 from typing import Any
 
 from estimator_core._hook_members import refuse_misfit
+from estimator_core._moved import import_moved
 from estimator_core._plugins.facade import Plugins
 from estimator_core._plugins.plugin_code import import_target
 from estimator_core._plugins.settings import policy_files
 from estimator_core._roles import ROLES
-from estimator_core.errors import PluginError, PluginLookupError
+from estimator_core.errors import ArgumentError, PluginError, PluginLookupError
 
 _in_use: ContextVar[Plugins | None] = ContextVar("estimator_core_plugins_in_use", default=None)
 
@@ -64,6 +65,26 @@ def require_components(choices: Mapping[str, str | None], plugins: Plugins) -> N
                 plugins.find(ROLES[role].kind, name)
         except PluginLookupError as error:
             raise PluginLookupError(f"RunConfig(components={{{role!r}: {name!r}}}): {error}") from error
+
+
+def package_of(plugins: Plugins, module: str, distribution: str, what: str) -> Any:
+    """Returns a module of a package that the core itself calls.
+
+    Args:
+        plugins: the registry, whose block list and policy apply.
+        module: the module.
+        distribution: the package that provides it.
+        what: what needs the package, at the beginning of a message.
+
+    Raises:
+        ArgumentError: the package is missing or must not run. The message names it.
+    """
+    if (banned := plugins.banned(distribution)) is not None:
+        raise ArgumentError(f"{what} needs {distribution}, which is {banned}.")
+    try:
+        return import_moved(module, distribution, what)
+    except ModuleNotFoundError as error:
+        raise ArgumentError(str(error)) from error
 
 
 def component_of(role: str, choices: Mapping[str, str | None], plugins: Plugins, **arguments: object) -> Any:

@@ -25,10 +25,9 @@ from typing import Any
 
 import jax
 
-from estimator_cluster import connect, service
+from estimator_cluster import connect, service, shared_feed
 from estimator_cluster.store import SealedStore
 from estimator_core import Processes
-from estimator_core._loop import shared_feed
 from estimator_core.coordinator import Coordinator
 
 HERE = Path(__file__).parent

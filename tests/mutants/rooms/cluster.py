@@ -88,7 +88,7 @@ MUTANTS = (
     Mutant(
         name="a-batch-of-another-form-passes",
         guarantee="rule 48",
-        file="estimator_core/_loop/shared_feed.py",
+        file="plugins/cluster/src/estimator_cluster/shared_feed.py",
         old='if name != "flags"]',
         new='if name == "rows"]',
         tests=("test_what_differs_or_is_wanted_is_gathered",),
@@ -336,7 +336,7 @@ MUTANTS = (
     Mutant(
         name="a-part-that-has-ended-is-read-again",
         guarantee="rule 225",
-        file="estimator_core/_loop/shared_feed.py",
+        file="plugins/cluster/src/estimator_cluster/shared_feed.py",
         old="if first is None or not part.ended:",
         new="if True:",
         tests=("test_a_part_that_has_ended_stays_ended_while_another_one_has_rows",),
@@ -390,7 +390,7 @@ MUTANTS = (
     Mutant(
         name="a-stop-without-control-reaches-no-other-process",
         guarantee="rule 321",
-        file="estimator_core/_loop/agreement.py",
+        file="plugins/cluster/src/estimator_cluster/shared_decisions.py",
         old='            self._stop_all(run, [one["reason"] for one in told])\n',
         new="",
         tests=("test_a_stop_that_one_process_requests_stops_all_in_every_verb",),
@@ -408,7 +408,7 @@ MUTANTS = (
     Mutant(
         name="hooks-want-control-at-other-steps-in-each-process",
         guarantee="rule 322",
-        file="estimator_core/_loop/agreement.py",
+        file="plugins/cluster/src/estimator_cluster/shared_decisions.py",
         old="if low[1] != high[1]:",
         new="if False:",
         tests=("test_hooks_that_differ_between_processes_are_named_in_both",),
@@ -417,7 +417,7 @@ MUTANTS = (
     Mutant(
         name="a-hook-of-one-process-replaces-variables",
         guarantee="rule 322",
-        file="estimator_core/_loop/agreement.py",
+        file="plugins/cluster/src/estimator_cluster/shared_decisions.py",
         old="if low[2] != high[2]:",
         new="if False:",
         tests=("test_hooks_that_differ_between_processes_are_named_in_both",),

@@ -7,7 +7,7 @@ from typing import Any
 import jax
 import pytest
 
-from estimator_core._loop.shared_feed import Range, agreed_batches, step_flags
+from estimator_cluster.shared_feed import Range, agreed_batches, step_flags
 
 TOLD: dict[str, Any] = {
     "rows": 8,

@@ -9,18 +9,17 @@ import functools
 import zlib
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
-from estimator_core._backends import Placement
-from estimator_core._cluster.processes import count_drawn, gather
-from estimator_core._inputs import BatchSource
+from estimator_core.agreement import count_drawn, gather
 from estimator_core.coordinator import Coordinator
 from estimator_core.errors import InputError
+from estimator_core.inputs import BatchSource
 
 #: The number of integers from each process. Their negatives are sent too, so that one maximum also yields the minimum.
 WIDTH = 4
@@ -128,6 +127,40 @@ def _check_parts(parts: Sequence[Mapping[str, Any]]) -> None:
 
 #: The number of batches drawn before they are needed, so that the messages of other processes have arrived in time.
 AHEAD = 2
+
+
+class Placement(Protocol):
+    """The mesh of a run, which places arrays on its devices."""
+
+    @property
+    def mesh(self) -> Mesh:
+        """The devices."""
+        ...
+
+    @property
+    def batch_parts(self) -> int:
+        """The number of parts into which a batch is split."""
+        ...
+
+    @property
+    def pipelines(self) -> Sequence[Sequence[int]]:
+        """The processes that read each part of the input."""
+        ...
+
+    @property
+    def global_batch(self) -> Callable[..., jax.Array]:
+        """Assembles an array from the rows of each process."""
+        ...
+
+    @property
+    def batch_sharding(self) -> Callable[[tuple[int, ...]], NamedSharding]:
+        """Returns the sharding of the arrays of a batch with a shape."""
+        ...
+
+    @property
+    def put(self) -> Callable[..., jax.Array]:
+        """Places an array that every process has whole."""
+        ...
 
 
 class SharedFeed(Iterator[Any]):

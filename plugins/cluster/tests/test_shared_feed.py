@@ -8,8 +8,8 @@ import jax
 import numpy as np
 import pytest
 
-from estimator_core._inputs import InputPosition, open_input
-from estimator_core._loop.shared_feed import SharedFeed
+from estimator_cluster.shared_feed import SharedFeed
+from estimator_core.inputs import InputPosition, open_input
 
 
 class Told:
