@@ -85,8 +85,9 @@ def check_fits(
     if reports:
         raise CheckpointMismatchError(
             f"The checkpoint {directory} does not fit this model:\n{_indented(chr(10).join(reports))}\nIt was written "
-            f"with {_packages(manifest)}. Use the model code it was trained with, or another model_dir; to load only "
-            f"what fits, use warm_start_from.{' RunConfig(allow_cast=True) converts dtypes.' if cast else ''}"
+            f"with {_packages(manifest)}. Use the model code it was trained with, or another model_dir. There, "
+            "warm_start_from=ec.WarmStartSettings(...) loads the variables that fit."
+            f"{' RunConfig(allow_cast=True) converts dtypes.' if cast else ''}"
         )
 
 

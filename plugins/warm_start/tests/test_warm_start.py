@@ -1,6 +1,7 @@
 """Tests of warm starts: the selected variables, those that fit, and the report (fault 14)."""
 
 import dataclasses
+import re
 
 import jax
 import numpy as np
@@ -119,6 +120,18 @@ def test_another_shape_is_an_error_that_names_both():
         VariableError, match=r"Shape of variable 'encoder/bias' \(\[4\]\) doesn't match .*'encoder/bias' \(\[3\]\)"
     ):
         start("old", specs)
+
+
+def test_other_shapes_are_refused_together_with_the_settings_that_load_the_rest():
+    specs = {**SPECS, **{path: make_spec(path, (5,)) for path in ("encoder/bias", "encoder/mean")}}
+    with pytest.raises(VariableError) as caught:
+        start("old", specs)
+    message = str(caught.value)
+    assert [name in message for name in ("'encoder/bias' ([5])", "'encoder/mean' ([5])")] == [True, True]
+    pattern = re.search(r"set vars_to_warm_start='(.*)' of", message)[1]
+    assert sorted(start(WarmStartSettings("old", vars_to_warm_start=pattern), specs)[0]) == ["encoder/kernel"]
+    with pytest.raises(VariableError, match="leave these variables out of vars_to_warm_start"):
+        start(WarmStartSettings("old", vars_to_warm_start="encoder/"), specs)
 
 
 def test_precision_is_converted_and_reported_but_not_the_kind_of_number():

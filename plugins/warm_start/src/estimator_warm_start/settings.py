@@ -101,6 +101,7 @@ def warm_start(
     tensors = (settings.reader or load_variables)(checkpoint)
     values: dict[str, np.ndarray] = {}
     rows: list[LoadedVariable] = []
+    _check_shapes(settings, {path: specs[path] for path in specs if path in chosen}, tensors)
     for path, spec in specs.items():
         tensor = settings.var_name_to_prev_var_name.get(path, path)
         renamed = path in settings.var_name_to_prev_var_name or path in settings.var_name_to_vocab_info
@@ -126,6 +127,30 @@ def warm_start(
             "in var_name_to_prev_var_name."
         )
     return values, LoadReport(tuple(rows))
+
+
+def _check_shapes(
+    settings: WarmStartSettings, chosen: Mapping[str, VariableSpec], tensors: Mapping[str, np.ndarray]
+) -> None:
+    """Refuses all variables of other shapes at once. The message contains the settings that load the others."""
+    names = {path: settings.var_name_to_prev_var_name.get(path, path) for path in chosen}
+    compared = {path for path, tensor in names.items() if tensor in tensors} - set(settings.var_name_to_vocab_info)
+    other = [path for path in sorted(compared) if tensors[names[path]].shape != chosen[path].shape]
+    if not other:
+        return
+    checkpoint = os.fspath(settings.ckpt_to_initialize_from)
+    lines = [
+        f"Shape of variable {path!r} ({list(chosen[path].shape)}) doesn't match with shape of tensor {names[path]!r} "
+        f"({list(tensors[names[path]].shape)}) in the checkpoint {checkpoint}."
+        for path in other
+    ]
+    rest = "leave these variables out of vars_to_warm_start"
+    if settings.vars_to_warm_start == _ALL:
+        absent = other + [path for path, tensor in names.items() if tensor not in tensors]
+        pattern = f"(?!({'|'.join(re.escape(path) for path in sorted(absent))})$)"
+        rest = f"set vars_to_warm_start={pattern!r} of ec.WarmStartSettings"
+    lines.append(f"To load the other variables, {rest}. To move the rows of a changed vocabulary, use ec.VocabInfo.")
+    raise VariableError("\n".join(lines))
 
 
 def _chosen(settings: WarmStartSettings, specs: Mapping[str, VariableSpec]) -> set[str]:
