@@ -37,7 +37,7 @@ def test_records_of_tf_example_are_parsed_on_the_host(estimator, tmp_path):
     found = raw(examples=np.array([record(row.tolist()) for row in features["x"]], object))
     expected = loaded.signatures["serving_default"](**features)
     np.testing.assert_array_equal(found["logits"], expected["logits"])
-    with pytest.raises(ArgumentError, match=r"Record 0 is not a serialized tf\.Example"):
+    with pytest.raises(ArgumentError, match=r"^Record 0 is not a serialized tf\.Example"):
         raw(examples=np.array([b"\xff\xff"], object))
     with pytest.raises(ArgumentError, match=r"missing inputs \['examples'\]"):
         raw(**features)

@@ -398,7 +398,7 @@ def test_a_missing_list_of_one_size_in_parquet_is_not_called_damage(tmp_path: Pa
 
 BAD_EXAMPLES = {
     "lacks a feature": ({"count": None}, "feature 'count' is missing and has no default value"),
-    "another kind": ({"count": 1.5}, "feature 'count' is a float_list, but must be a int64_list"),
+    "another kind": ({"count": 1.5}, "feature 'count' is of kind float_list, not int64_list"),
     "another number": ({"count": np.array([1, 2])}, "feature 'count' has 2 values, but must have 1"),
 }
 

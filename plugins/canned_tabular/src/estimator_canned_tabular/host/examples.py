@@ -11,7 +11,6 @@ import numpy as np
 from estimator_canned_tabular.columns.dtypes import STRING
 from estimator_canned_tabular.errors import FeatureColumnError
 from estimator_canned_tabular.parsing import make_parse_example_spec
-from estimator_core.errors import ArgumentError
 from estimator_core.export import (
     Feature,
     FixedLenFeature,
@@ -68,7 +67,7 @@ class TabularExamples:
         """Returns the features of a batch of records (bytes, [batch]).
 
         Raises:
-            ArgumentError, FeatureColumnError: a record cannot be read. The message names record and feature.
+            InputError: a record cannot be read. The message names record and feature.
         """
         found = dict(self._parse.apply(batch)) if self._parse is not None else {}
         if not self._variable:
@@ -148,7 +147,7 @@ def _features(record: Any, row: int) -> Any:
     try:
         return example_class().FromString(bytes(record)).features.feature
     except (DecodeError, TypeError, ValueError) as error:
-        raise ArgumentError(f"Record {row} is not a serialized tf.Example: {error}.") from error
+        raise FeatureColumnError(f"Record {row} is not a serialized tf.Example: {error}.") from error
 
 
 def _values(records: list[Any], name: str, dtype: str, width: int) -> np.ndarray:
@@ -161,7 +160,7 @@ def _values(records: list[Any], name: str, dtype: str, width: int) -> np.ndarray
             continue
         if found.WhichOneof("kind") != kind:
             raise FeatureColumnError(
-                f"Record {row}: feature {name!r} is a {found.WhichOneof('kind')}, but must be a {kind}."
+                f"Record {row}: feature {name!r} is of kind {found.WhichOneof('kind')}, not {kind}."
             )
         values = getattr(found, kind).value
         if len(values) > width:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from estimator_core.errors import ArgumentError
+from estimator_core.errors import InputError
 from estimator_core.export import Feature, HostProgram, ParsedFeature, ParseExamples
 from estimator_inputs.examples.message import example_class
 
@@ -54,7 +54,7 @@ class ParseExample:
         """Returns the features of a batch of records (bytes, [batch]).
 
         Raises:
-            ArgumentError: a record is not a tf.Example, lacks a feature, or has another kind or number of values.
+            InputError: a record is not a tf.Example, lacks a feature, or has another kind or number of values.
         """
         records = [self._parsed(record, row) for row, record in enumerate(batch[self._receiver].reshape(-1).tolist())]
         return {name: self._column(name, spec, records) for name, spec in self._features.items()}
@@ -78,7 +78,7 @@ class ParseExample:
                 .features.feature
             )
         except (DecodeError, TypeError, ValueError) as error:
-            raise ArgumentError(f"Record {row} is not a serialized tf.Example: {error}.") from error
+            raise InputError(f"Record {row} is not a serialized tf.Example: {error}.") from error
 
     def _column(self, name: str, spec: Mapping[str, Any], records: list[Any]) -> np.ndarray:
         shape, dtype = tuple(spec["shape"]), spec["dtype"]
@@ -132,20 +132,20 @@ def _values(name: str, spec: Mapping[str, Any], kind: str, size: int, record: An
         if variable:
             return [_BLANK[kind]] * size
         if spec["default"] is None:
-            raise ArgumentError(f"Record {row} lacks the feature {name!r}, which has no default value.")
+            raise InputError(f"Record {row} lacks the feature {name!r}, which has no default value.")
         return np.broadcast_to(_default(spec), (size,))
     if found.WhichOneof("kind") != kind:
-        raise ArgumentError(f"Record {row}: feature {name!r} is a {found.WhichOneof('kind')}, but must be a {kind}.")
+        raise InputError(f"Record {row}: feature {name!r} is of kind {found.WhichOneof('kind')}, not {kind}.")
     values = list(getattr(found, kind).value)
     if variable:
         if len(values) > size:
-            raise ArgumentError(
+            raise InputError(
                 f"Record {row}: feature {name!r} has {len(values)} values, more than {size}. Raise its number of "
                 "places in the receiver (or max_values= of its column), and export again."
             )
         return values + [_BLANK[kind]] * (size - len(values))
     if len(values) != size:
-        raise ArgumentError(f"Record {row}: feature {name!r} has {len(values)} values, but must have {size}.")
+        raise InputError(f"Record {row}: feature {name!r} has {len(values)} values, but must have {size}.")
     return values
 
 
@@ -156,6 +156,6 @@ def _check_range(name: str, dtype: str, values: np.ndarray) -> None:
     outside = (values < limits.min) | (values > limits.max)
     if outside.any():
         row = int(np.argwhere(outside)[0][0])
-        raise ArgumentError(
+        raise InputError(
             f"Record {row}: feature {name!r} has a value outside the range of {dtype}: {values[row].tolist()}."
         )

@@ -84,7 +84,7 @@ def _lists(wire: Wire, spec: FeatureSpec, begins: np.ndarray, ends: np.ndarray) 
     odd = rows[~good]
     if other.any():
         for row, found in zip(rows[other].tolist(), tag[other].tolist(), strict=True):
-            faults[row] = f"is a {_NAME_OF_TAG[found]}, but must be a {spec.kind}"
+            faults[row] = f"is of kind {_NAME_OF_TAG[found]}, not {spec.kind}"
         good &= ~other
     if not good.all():
         rows, inner, end = rows[good], inner[good], end[good]
