@@ -85,9 +85,8 @@ def check_fits(
     if reports:
         raise CheckpointMismatchError(
             f"The checkpoint {directory} does not fit this model:\n{_indented(chr(10).join(reports))}\nIt was written "
-            f"with {_packages(manifest)}. Use the model code it was trained with, or another model_dir. There, "
-            "warm_start_from=ec.WarmStartSettings(...) loads the variables that fit."
-            f"{' RunConfig(allow_cast=True) converts dtypes.' if cast else ''}"
+            f"with {_packages(manifest)}. Use its model code or another model_dir, where ec.WarmStartSettings loads "
+            f"the variables that fit.{' RunConfig(allow_cast=True) converts dtypes.' if cast else ''}"
         )
 
 
