@@ -106,7 +106,12 @@ class Coordinator(Protocol):
 
 @runtime_checkable
 class Series(Protocol):
-    """An optional part of a `Coordinator`. It ends a process whose devices wait for a process that has stopped."""
+    """An optional part of a `Coordinator`. It ends a process whose devices wait for a process that has stopped.
+
+    Example:
+        >>> isinstance(Alone(), Series)
+        False
+    """
 
     def follow(self, topic: str, at: Callable[[], int]) -> Callable[[], None]:
         """Begins a series of operations of the devices, in which all processes take part.

@@ -93,6 +93,10 @@ class SaidByEach(Exception):  # noqa: N818 - what errors inherit
     """A second base class of errors that each affected process raises itself.
 
     The loss of another process never replaces them.
+
+    Example:
+        >>> class DifferingInputsError(SaidByEach, ArgumentError):
+        ...     pass
     """
 
 
@@ -117,6 +121,11 @@ def chief_says(processes: Coordinator, topic: str, value: object = None) -> Any:
 
     Raises:
         ProcessLostError: a process is lost.
+
+    Example:
+        >>> from estimator_core.coordinator import ALONE
+        >>> chief_says(ALONE, "anything", 3)
+        3
     """
     if processes.count == 1:
         return value
@@ -124,7 +133,11 @@ def chief_says(processes: Coordinator, topic: str, value: object = None) -> Any:
 
 
 def count_drawn() -> None:
-    """Counts one more batch that all processes draw together."""
+    """Counts one more batch that all processes draw together.
+
+    Example:
+        >>> count_drawn()
+    """
     _DRAWN[0] += 1
 
 

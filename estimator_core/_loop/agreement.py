@@ -27,6 +27,10 @@ class Decisions:
 
     Attributes:
         shared: whether another process may decide which hooks are overdue.
+
+    Example:
+        >>> Decisions().requested
+        False
     """
 
     shared = False

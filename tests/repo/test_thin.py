@@ -34,7 +34,7 @@ BUDGETS = {
     "_metrics": 458,  # totals that are summed and merged side by side, and traced once; which way a metric is good
     "_model": 1257,  # programs that Estimators, variables and tables share, two adapters of a module, failing ones
     "_packs": 608,
-    "_plugins": 1721,  # contracts of what is made, identity by distribution, code named and locked, policies
+    "_plugins": 1723,  # contracts of what is made, identity by distribution, code named and locked, policies
     "_step": 1502,  # text labels, any ids, programs, joined columns, tables in forms, notes, optimizers by row
     "_storage": 356,  # file:// in all its forms, files at URLs, for plugins, included
     "_summaries": 330,  # the lock of an event file, and a directory that is removed between two uses
