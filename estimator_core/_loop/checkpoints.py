@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from estimator_core._checkpoint import CheckpointItems, CheckpointStore
+from estimator_core._checkpoint.catalog import manifest_digest
 from estimator_core._checkpoint.items import PendingCheckpoint
 from estimator_core._inputs import InputPosition
 from estimator_core._journal.entries import Entry
@@ -112,7 +114,7 @@ class Checkpoints:
         )
         with context.account.on(CHECKPOINT):
             saved = self._store.save(step, items, self._recorded(step))  # waits for the previous commit
-        live.checkpoint_step, live.checkpoint_version = step, live.version
+        live.checkpoint_step, live.checkpoint_version, live.checkpoint_digest = step, live.version, None
         self._commits.look()
         self._commits.add(saved)
         return saved
@@ -142,5 +144,7 @@ class Checkpoints:
 
     def _tell(self, step: int, path: str) -> None:
         self._committed(step)
+        if step == self._state.checkpoint_step:
+            self._state.checkpoint_digest = manifest_digest(Path(path))
         with self._context.account.on(HOOKS):
             self._context.plugins.checkpoint_saved(self._run, step, path)

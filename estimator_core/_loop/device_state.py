@@ -5,12 +5,14 @@ from __future__ import annotations
 import contextlib
 import threading
 from collections.abc import Callable, Generator, Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
+from estimator_core._checkpoint.catalog import checkpoint_step, manifest_digest
 from estimator_core._inputs import InputPosition
 from estimator_core._loop.dispatch import Dispatch, Program
 from estimator_core._step.state import FIRST_BAD_STEP, Packing, TrainState
@@ -52,6 +54,7 @@ class DeviceState:
     Attributes:
         checkpoint_step: the step of the newest checkpoint to which this state was saved or from which it was restored.
         checkpoint_version: the version of the state in that checkpoint.
+        checkpoint_digest: the digest of its manifest; None while it is not committed, or if it cannot be read.
         has_slots: whether `state.opt_state` belongs to the training optimizer (False after a prediction-only restore).
         carried: the state in the form of the training program: packed if that is cheaper, otherwise `state` itself.
         position: the input position after the last consumed batch, or None.
@@ -90,6 +93,7 @@ class DeviceState:
         self._unpacked: tuple[Any, TrainState] | None = None  # the packed state and the unpacked one
         self._note_change()
         self.checkpoint_version = self.version
+        self.checkpoint_digest: str | None = None
 
     @contextlib.contextmanager
     def trained_here(self) -> Generator[None]:
@@ -117,6 +121,16 @@ class DeviceState:
     def trained_elsewhere(self) -> bool:
         """Whether another thread trains the state. If so, its arrays may be deleted at any moment."""
         return self._trainer not in (None, threading.get_ident())
+
+    def is_in(self, newest: str | None) -> bool:
+        """Returns whether the newest checkpoint of the model_dir (None without one) is the one of this state.
+
+        A run of another process may have replaced it by one of the same step.
+        """
+        if newest is None or self.checkpoint_step is None:
+            return newest is None and self.checkpoint_step is None
+        known = self.checkpoint_digest
+        return checkpoint_step(newest) == self.checkpoint_step and known in (None, manifest_digest(Path(newest)))
 
     def forget(self) -> None:
         """Drops the state after a failure, because its buffers may be deleted. The newest checkpoint then counts."""

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from estimator_core._backends import Devices
-from estimator_core._checkpoint.catalog import checkpoint_step, manifest_digest
+from estimator_core._checkpoint.catalog import manifest_digest
 from estimator_core._export.contract import ExportCheck, ExportFormat, ExportRequest
 from estimator_core._export.directories import destination
 from estimator_core._export.model import ModelToExport
@@ -169,4 +169,4 @@ def _current(context: RunContext, live: DeviceState, checkpoint_path: str | None
         return None  # distributed over processes that do not take part, donated to steps, or absent
     if checkpoint_path is None or checkpoint_path != context.estimator.latest_checkpoint():
         return None
-    return live.state if live.step == live.checkpoint_step == checkpoint_step(checkpoint_path) else None
+    return live.state if live.step == live.checkpoint_step and live.is_in(checkpoint_path) else None

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from estimator_core._backends import Devices, Placement
 from estimator_core._checkpoint import CheckpointItems, latest_checkpoint
-from estimator_core._checkpoint.catalog import checkpoint_step, resolve_checkpoint
+from estimator_core._checkpoint.catalog import manifest_digest, resolve_checkpoint
 from estimator_core._checkpoint.foreign import refuse_foreign
 from estimator_core._checkpoint.manifest import read_manifest
 from estimator_core._checkpoint.newest import read_latest
@@ -50,7 +50,7 @@ class InferenceStates:
     ) -> None:
         self._programs, self._live, self._model_dir, self._fresh = programs, live, model_dir, fresh
         self._agree = agree
-        self._kept: tuple[str, Placement, TrainState] | None = None
+        self._kept: tuple[tuple[str, str | None, Placement], TrainState] | None = None
 
     def reading(self) -> contextlib.AbstractContextManager[None]:
         """Inside the block, live arrays from `get` remain valid, even if another thread begins to train."""
@@ -120,14 +120,16 @@ class InferenceStates:
             return False
         if context.devices.apart and newest is not None:
             return False  # distributed over processes that do not take part
-        return context.training or newest is None or checkpoint_step(newest) == live.checkpoint_step
+        return context.training or live.is_in(newest)
 
     def _of_checkpoint(
         self, path: str, context: RunContext, batch: Batch | None, read: Callable[[], CheckpointItems]
     ) -> TrainState:
         devices, placement = context.devices, context.devices.placement
-        if (kept := self._kept) is not None and kept[:2] == (path, placement):  # another thread may replace it
-            return kept[2]
+        key = path, manifest_digest(Path(path)), placement  # another run may replace a checkpoint of the same step
+        if (kept := self._kept) is not None and kept[0] == key:  # another thread may replace it
+            return kept[1]
+        kept = None  # frees it before another is read
         if batch is not None and (context.config.allow_cast or not placement.single):
             # The declarations of the model determine dtypes and shardings, not the contents of a checkpoint.
             self._programs.discovery(devices, context.mode, batch)
@@ -138,7 +140,7 @@ class InferenceStates:
         # Without a batch, it is not split as the model requests. A state that one process reads alone is not known to
         # the others.
         if (batch is not None or placement.single) and not devices.apart:
-            self._kept = path, placement, state
+            self._kept = key, state
         return state
 
     def _read(self, path: str, context: RunContext) -> CheckpointItems:

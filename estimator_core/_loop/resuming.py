@@ -154,9 +154,9 @@ def is_over(devices: Devices, state: DeviceState, model_dir: str, max_steps: int
     if max_steps is None:
         return False
     newest = latest_checkpoint(model_dir)
-    if newest is None or checkpoint_step(newest) == state.checkpoint_step:
+    if state.is_in(newest):
         return state.state is not None and state.step >= max_steps
-    if checkpoint_step(newest) < max_steps:
+    if newest is None or checkpoint_step(newest) < max_steps:
         return False
     processes = devices.processes
     announce(processes, "train", hooks=(), versions=tuple, max_steps=max_steps)
@@ -215,8 +215,9 @@ def find_start(
     newest = latest_checkpoint(model_dir)
     told = chief_says(processes, "newest", None if newest is None else checkpoint_step(newest))
     newest = newest if processes.count == 1 else _in(model_dir, told)
-    if state.state is not None and (newest is None or checkpoint_step(newest) == state.checkpoint_step):
+    if chief_says(processes, "held", state.state is not None and state.is_in(newest)):
         return Start(step=state.step, checkpoint=newest, position=state.position)
+    state.forget()
     found = read_latest(model_dir, set_aside=True, processes=processes)
     if found is None:
         if told is not None:  # starting from scratch would lose the run

@@ -6,10 +6,12 @@ import contextlib
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from estimator_core._builtin_hooks.checkpoint_saver import CheckpointSaverHook
 from estimator_core._checkpoint import CheckpointStore
+from estimator_core._checkpoint.catalog import manifest_digest
 from estimator_core._checkpoint.preemption import Preemption
 from estimator_core._cluster.processes import gather
 from estimator_core._inputs import Batch, BatchSource
@@ -307,7 +309,7 @@ class TrainRun:
             assert start.checkpoint is not None
             state = restored_state(devices, programs, discovery, start.items, start.checkpoint)
             live.start(state, start.step, checkpoint_step=start.step, has_slots=True)
-            live.position = start.position
+            live.position, live.checkpoint_digest = start.position, manifest_digest(Path(start.checkpoint))
         elif live.state is None:
             live.start(call.fresh(devices, discovery))
         state = completed(devices, programs, discovery, live.ready, has_slots=live.has_slots)

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +31,7 @@ def estimator(path: Path, *, width: int = 3, dtype: str = "float32", layers: int
             return ec.EstimatorSpec(mode, predictions={"y": y})
         return ec.EstimatorSpec(mode, loss=jnp.mean((y - labels) ** 2), train_op=optax.sgd(0.1))
 
-    config = ec.RunConfig(model_dir=str(path), save_checkpoints_steps=5, default_hooks=False)
+    config = ec.RunConfig(model_dir=str(path), save_checkpoints_steps=5, default_hooks=False, tf_random_seed=1)
     return ec.Estimator(model_fn, config=config)
 
 
@@ -62,3 +63,65 @@ def test_a_checkpoint_given_by_path_to_a_trained_estimator(tmp_path: Path, other
     }[verb]
     with pytest.raises(ec.EstimatorError, match=r"differs: +w "):
         act()
+
+
+def held_out() -> Any:
+    return iter([({"x": X}, X[:, 0])])
+
+
+def of_ones() -> Any:
+    return iter([({"x": X}, np.ones(4, np.float32))] * 2)
+
+
+def of_minus_nines() -> Any:
+    return iter([({"x": X}, np.full(4, -9, np.float32))] * 2)
+
+
+@pytest.mark.parametrize("verb", ["evaluate", "predict", "export", "train", "variables"])
+@pytest.mark.parametrize("has_trained", [True, False])
+def test_a_model_dir_that_was_trained_anew_to_the_same_step_is_read_anew(
+    tmp_path: Path, verb: str, has_trained: bool
+) -> None:
+    """Only the steps were compared, so an Estimator that had been there before used its own weights."""
+    first = estimator(tmp_path / "run").train(of_ones, max_steps=2)
+    if not has_trained:
+        first = estimator(tmp_path / "run")
+        first.evaluate(held_out)
+    old = first.get_variable_value("w")
+    shutil.rmtree(tmp_path / "run")
+    second = estimator(tmp_path / "run").train(of_minus_nines, max_steps=2)
+    expected = second.get_variable_value("w")
+    assert np.abs(expected - old).max() > 1
+
+    def exported() -> Any:
+        receiver_fn = ec.export.build_raw_serving_input_receiver_fn({"x": ec.export.Feature((None, 3))})
+        path = first.export_saved_model(str(tmp_path / "export"), receiver_fn)
+        return ec.export.load(path).signatures["serving_default"](x=X)["y"]
+
+    if verb == "variables":
+        np.testing.assert_array_equal(first.get_variable_value("w"), expected)
+    elif verb == "evaluate":
+        assert first.evaluate(held_out)["loss"] == second.evaluate(held_out)["loss"]
+    elif verb == "train":
+        again = estimator(tmp_path / "run")
+        first.train(of_minus_nines, max_steps=3)
+        assert again.get_variable_value("w").tobytes() == first.get_variable_value("w").tobytes()
+        assert (expected - again.get_variable_value("w")).min() > 0, "the third step follows the two of the second run"
+    else:
+        found = exported() if verb == "export" else next(first.predict(held_out, yield_single_examples=False))["y"]
+        np.testing.assert_allclose(found, X @ expected, rtol=1e-6)
+
+
+def test_a_model_dir_that_was_removed_is_trained_from_the_beginning(tmp_path: Path) -> None:
+    """`train(max_steps=2)` did nothing, and `max_steps=3` trained one step of a model that no longer existed."""
+    trained = estimator(tmp_path / "run").train(of_ones, max_steps=2)
+    weights = trained.get_variable_value("w")
+    shutil.rmtree(tmp_path / "run")
+    with pytest.raises(ec.errors.CheckpointNotFoundError, match="Could not find trained model"):
+        trained.evaluate(held_out)
+    trained.train(of_minus_nines, max_steps=2)
+    anew = estimator(tmp_path / "anew").train(of_minus_nines, max_steps=2)
+    assert ec.latest_checkpoint(str(tmp_path / "run")) == str(tmp_path / "run" / "checkpoints" / "2")
+    np.testing.assert_array_equal(trained.get_variable_value("w"), anew.get_variable_value("w"))
+    assert np.abs(trained.get_variable_value("w") - weights).max() > 1
+
