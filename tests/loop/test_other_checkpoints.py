@@ -124,4 +124,3 @@ def test_a_model_dir_that_was_removed_is_trained_from_the_beginning(tmp_path: Pa
     assert ec.latest_checkpoint(str(tmp_path / "run")) == str(tmp_path / "run" / "checkpoints" / "2")
     np.testing.assert_array_equal(trained.get_variable_value("w"), anew.get_variable_value("w"))
     assert np.abs(trained.get_variable_value("w") - weights).max() > 1
-
