@@ -9,11 +9,6 @@ from estimator_core.errors import ArgumentError
 from estimator_core.plugins import Plugins
 
 
-def test_the_module_has_what_the_loop_calls() -> None:
-    found = of_several(Plugins(autoload=False, environ={}))
-    assert {"SharedFeed", "decisions", "decisions_of_hooks"} <= set(dir(found))
-
-
 def test_a_forbidden_package_is_not_imported() -> None:
     with pytest.raises(ArgumentError, match=r"A mesh over several processes needs estimator-cluster, which is blocked"):
         of_several(Plugins(block=["estimator-cluster"], environ={}))

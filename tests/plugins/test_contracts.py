@@ -20,7 +20,7 @@ from estimator_core.errors import (
 )
 from estimator_core.plugins import Plugins
 from estimator_core.storage import LocalStorage, Storage, open_storage
-from estimator_core.testing import tiny_estimator, tiny_input_fn, tiny_model_fn, tiny_receiver_fn
+from estimator_core.testing import tiny_estimator, tiny_input_fn, tiny_model_fn
 
 #: A plugin with one component, whose target is the class `Made`.
 ONE = """
@@ -206,18 +206,6 @@ def test_an_exporter_that_returns_no_path_is_named(tmp_path: Path, answer: Any) 
     spec = ec.EvalSpec(tiny_input_fn(epochs=1), exporters=Wrong())
     with pytest.raises(ExportError, match=r"export\(\) returned .*; it must return the path of the export, or None"):
         ec.train_and_evaluate(tiny_estimator(str(tmp_path)), ec.TrainSpec(tiny_input_fn(), max_steps=1), spec)
-
-
-@pytest.mark.parametrize("answer", [False, True, "", 0.0])
-def test_a_check_of_exports_that_answers_without_words_is_named(site: Any, tmp_path: Path, answer: Any) -> None:
-    """The error once said that the output 'y' is "False", and blamed the export."""
-    code = f"class Made:\n    def difference(self, expected, found): return {answer!r}\n"
-    installed(site, "export_check", code)
-    plugins = site.plugins(only=["acme", "estimator-exporters", "estimator-signatures"])
-    estimator = tiny_estimator(tmp_path / "model", components={"export_check": "acme_one"}, plugins=plugins)
-    estimator.train(tiny_input_fn(), steps=1)
-    with pytest.raises(ExportError, match=r"the export check Made returned .* from difference\(\); it must return"):
-        estimator.export_saved_model(str(tmp_path / "export"), tiny_receiver_fn)
 
 
 def test_an_adapter_that_fails_is_named_and_no_feature_is_suspected(site: Any, tmp_path: Path) -> None:

@@ -67,20 +67,27 @@ def export(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
         receiver_fn: Any = tiny_receiver_fn,
         model_fn: Any = tiny_model_fn,
         mode: str = ec.ModeKeys.PREDICT,
+        check: type[Any] | None = None,
         **more: Any,
     ) -> str:
         module = ModuleType("a_format")
         module.Format = type("Format", (kind,), {"calls": seen.calls, "change": staticmethod(change), **more})  # type: ignore[attr-defined]
+        module.Check = check  # type: ignore[attr-defined]
         monkeypatch.setitem(sys.modules, "a_format", module)
         plugin = SimpleNamespace(
             ESTIMATOR_PLUGIN_API=(1, 0),
             estimator_components=lambda: [
-                Component(kind="format", name="memory", target="a_format:Format", summary="In memory.")
+                Component(kind="format", name="memory", target="a_format:Format", summary="In memory."),
+                Component(kind="export_check", name="mine", target="a_format:Check", summary="A check."),
             ],
             estimator_export_written=lambda path, format_name: seen.events.append((path, format_name)),
         )
         plugins = Plugins(autoload=False, extra=[plugin], environ={}, strict=True)
-        config = ec.RunConfig(model_dir=str(tmp_path / "model"), tf_random_seed=1)
+        config = ec.RunConfig(
+            model_dir=str(tmp_path / "model"),
+            tf_random_seed=1,
+            components={} if check is None else {"export_check": "mine"},
+        )
         estimator = ec.Estimator(model_fn, config=config, plugins=plugins).train(tiny_input_fn(), steps=1)
         return estimator.export_saved_model(str(seen.exports), receiver_fn, experimental_mode=mode, format="memory")
 
@@ -93,6 +100,18 @@ def test_a_sound_export_is_written_read_and_told_once(export: Any) -> None:
     assert (Path(path) / "export.memory").exists()
     assert export.calls == ["write", "load"]
     assert export.events == [(path, "memory")]
+
+
+@pytest.mark.parametrize("answer", [False, True, "", 0.0])
+def test_a_check_that_answers_without_words_is_named(export: Any, answer: Any) -> None:
+    """The error once said that the output 'y' is "False", and blamed the export."""
+
+    class Check:
+        def difference(self, expected: np.ndarray, found: np.ndarray) -> Any:
+            return answer
+
+    with pytest.raises(ExportError, match=r"the export check .*Check returned .* from difference\(\); it must return"):
+        export.run(check=Check)
 
 
 def test_what_cannot_be_read_back_is_not_published(export: Any) -> None:
