@@ -77,7 +77,10 @@ def of_minus_nines() -> Any:
     return iter([({"x": X}, np.full(4, -9, np.float32))] * 2)
 
 
-@pytest.mark.parametrize("verb", ["evaluate", "predict", "export", "train", "variables"])
+EXPORT = pytest.param("export", marks=pytest.mark.plugins)
+
+
+@pytest.mark.parametrize("verb", ["evaluate", "predict", EXPORT, "train", "variables"])
 @pytest.mark.parametrize("has_trained", [True, False])
 def test_a_model_dir_that_was_trained_anew_to_the_same_step_is_read_anew(
     tmp_path: Path, verb: str, has_trained: bool
