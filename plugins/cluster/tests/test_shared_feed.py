@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from estimator_cluster.shared_feed import SharedFeed
+from estimator_core._cluster import processes as core_processes
 from estimator_core.inputs import InputPosition, open_input
 
 
@@ -66,3 +67,19 @@ def test_an_input_without_a_position_needs_no_agreement() -> None:
     batch, _, topics = first_drawn(None, other_ended=False)
     assert batch.features["x"][0, 0] == 0
     assert topics == []
+
+
+def test_a_batch_is_counted_before_the_devices_wait_for_other_processes() -> None:
+    """A process that waited in its devices had counted too few batches, so nobody saw that another one had stopped."""
+    batches = [({"x": np.zeros((2, 1))}, np.zeros(2))]
+    source = open_input(lambda: batches, mode="train")
+    placement: Any = SimpleNamespace(mesh=jax.make_mesh((1,), ("data",)))
+    feed = SharedFeed(source, placement, Told(other=False), "feed", source)  # pyright: ignore[reportArgumentType]
+    before, counted = core_processes._DRAWN[0], list[int]()
+
+    def wait(told: Any) -> Any:
+        counted.append(core_processes._DRAWN[0])
+
+    feed._tell = wait
+    feed._draw()
+    assert counted == [before + 1]

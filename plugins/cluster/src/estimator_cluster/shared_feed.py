@@ -223,8 +223,8 @@ class SharedFeed(Iterator[Any]):
             "form": getattr(self, "_form", None),
             "flags": dict(self.flags()),
         }
+        count_drawn()  # before the devices of a lone process wait for the others
         self._ahead.append((batch, self._tell(told)))
-        count_drawn()
 
     def _unless_over(self, first: Any) -> Any:
         """Returns the first batch; None if this part has ended at its saved position and another part has not."""
