@@ -18,7 +18,7 @@ import pytest
 
 import estimator_core as ec
 from estimator_core.cli import main
-from estimator_core.errors import ArgumentError, CheckpointCorruptError
+from estimator_core.errors import ArgumentError, CheckpointCorruptError, InputError
 from estimator_migration import read_saved_model, receiver_source
 from estimator_migration.savedmodels.records import ExampleFeature, SavedModel, Signature, Tensor, Vocabulary
 from estimator_migration.savedmodels.report import text_report
@@ -165,7 +165,7 @@ def test_records_of_another_name_and_a_second_receiver(version: str, tmp_path: P
     assert dict(made.receiver_tensors) == {"clients": ec.export.Feature((None,), "string")}
     records = np.array([base64.b64decode(one) for one in expected(place)["examples"]], object)
     rename, parse = made.transforms
-    with pytest.raises(ArgumentError, match="'steps' has 2 values"):
+    with pytest.raises(InputError, match="'steps' has 2 values"):
         parse.apply(rename.apply({"clients": records}))
     batch = parse.apply(rename.apply({"clients": records[1:]}))
     assert batch["grid"].tolist() == [[[1.0, 2.0], [3.0, 4.0]]]

@@ -103,7 +103,9 @@ def files(directory: Path) -> dict[str, bytes]:
 def test_one_of_a_path_is_not_opened_through_a_url(door: str, written: Path, tmp_path: Path) -> None:
     run = shutil.copytree(written / "path", tmp_path / "run")
     before = files(run)
-    with pytest.raises(CheckpointError, match=rf"^{run} was written at a path, .*Name it without file://: {run}\.$"):
+    with pytest.raises(
+        CheckpointError, match=rf"(?m)^{run} was written at a path, .*Name it without file://: {run}\.$"
+    ):
         DOORS[door](f"file://{run}", tmp_path)
     assert files(run) == before
 
