@@ -14,13 +14,14 @@ from typing import Any
 from estimator_core._checkpoint.catalog import all_checkpoints, checkpoint_path, checkpoint_step
 from estimator_core._cluster.processes import chief_says
 from estimator_core._estimator_internals import complete_export, entered, evaluate_within, outermost, publish
-from estimator_core._export.contract import ExportsInBackground, KnowsEvaluation
+from estimator_core._export.contract import Exporter, ExportsInBackground, KnowsEvaluation, RehearsesExports
+from estimator_core._hook_members import refuse_misfit
 from estimator_core._loop.agreement import NOBODY_ASKS
 from estimator_core._loop.context import RunContext
 from estimator_core._loop.hook_calls import describe, noting_origin
 from estimator_core._loop.run import LoopRun
 from estimator_core._summaries import read_eval_metrics
-from estimator_core.errors import CheckpointNotFoundError, ExportError, PreemptedError
+from estimator_core.errors import ArgumentTypeError, CheckpointNotFoundError, ExportError, PreemptedError
 from estimator_core.estimator import Estimator
 from estimator_core.hooks import Run, SavedCheckpoint
 from estimator_core.specs import EvalSpec
@@ -55,6 +56,9 @@ class Evaluations:
         self.exports: dict[str | None, list[Any]] = {spec.name: [None] * len(spec.exporters) for spec in specs}
         for spec in specs:
             for exporter in spec.exporters:
+                for contract in (Exporter, KnowsEvaluation, ExportsInBackground, RehearsesExports):
+                    if isinstance(exporter, contract):
+                        refuse_misfit(exporter, contract, describe(exporter, "exporter"), ArgumentTypeError)
                 if isinstance(exporter, KnowsEvaluation):
                     exporter.used_in(spec.name)
 

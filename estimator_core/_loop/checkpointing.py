@@ -9,6 +9,7 @@ from dataclasses import replace
 from operator import index as as_int
 from typing import Any, Protocol
 
+from estimator_core._hook_members import refuse_misfit
 from estimator_core._loop.checkpoints import Checkpoints
 from estimator_core._loop.hook_calls import describe, noting_origin
 from estimator_core._loop.resuming import Ending
@@ -16,7 +17,7 @@ from estimator_core._loop.run import LoopRun
 from estimator_core._plugins import Plugins
 from estimator_core._plugins.in_use import component_of
 from estimator_core.config import RunConfig
-from estimator_core.errors import HookError, PreemptedError, ProcessLostError
+from estimator_core.errors import ArgumentTypeError, HookError, PreemptedError, ProcessLostError
 from estimator_core.hooks import CheckpointListener, CheckpointPolicy, Hook, Run, SavedCheckpoint, StepOutputs, Wake
 
 _ROLE = "checkpoint_policy"
@@ -160,6 +161,8 @@ class Checkpointer(Hook):
     ) -> None:
         self._run, self._policy, self._checkpoints = run, policy, checkpoints
         self._listeners = list({id(listener): listener for listener in listeners}.values())
+        for listener in self._listeners:
+            refuse_misfit(listener, CheckpointListener, describe(listener, "checkpoint listener"), ArgumentTypeError)
         self._evaluations, self._before_last_save, self._stops_here = evaluations, before_last_save, stops_here
         self._saved_step = existing
         self._evaluated_step: int | None = None

@@ -40,6 +40,28 @@ class Yields:
         yield export_path
 
 
+class ExportsForTooFew:
+    name = "short"
+
+    def export(self, estimator: Any, export_path: str) -> None:
+        pass
+
+
+class RehearsesForTooFew:
+    name = "short"
+
+    def export(self, *arguments: Any) -> None:
+        pass
+
+    def rehearse(self) -> None:
+        pass
+
+
+class EndsForTooFew(ec.CheckpointListener):
+    def end(self, run: Any) -> None:  # type: ignore[override]
+        pass
+
+
 def weights(shape: tuple[int, ...] = (3,)) -> Any:
     return ec.get_variable("w", shape, jax.nn.initializers.zeros)
 
@@ -176,6 +198,19 @@ CASES: dict[str, tuple[Callable[[SimpleNamespace], Any], str]] = {
         lambda at: ec.EvalSpec(good_input, exporters=[Yields()]),
         "`exporters`: .*Yields object.*: `export` has `yield`, so calling it runs nothing",
     ),
+    "an exporter with other arguments": (
+        lambda at: ec.train_and_evaluate(
+            at.estimator(), at.train, ec.EvalSpec(good_input, exporters=ExportsForTooFew())
+        ),
+        r"^exporter ExportsForTooFew .*: `export\(estimator: .*` is called as `export\(estimator, "
+        r"export_path, checkpoint_path, eval_result, is_the_final_export\)`.*Give it these arguments",
+    ),
+    "an exporter whose rehearsal has other arguments": (
+        lambda at: ec.train_and_evaluate(
+            at.estimator(), at.train, ec.EvalSpec(good_input, exporters=RehearsesForTooFew())
+        ),
+        r"^exporter RehearsesForTooFew .*: `rehearse\(\) .*` is called as `rehearse\(check\)`",
+    ),
     "train_and_evaluate estimator": (
         lambda at: ec.train_and_evaluate("e", at.train, at.eval),
         "must have type `ec.Estimator`",
@@ -213,6 +248,10 @@ CASES: dict[str, tuple[Callable[[SimpleNamespace], Any], str]] = {
     "listeners that are async": (
         lambda at: at.estimator().train(good_input, saving_listeners=[Awaits()], steps=1),
         ".*Awaits object.*: `after_save` has `async`, so calling it runs nothing",
+    ),
+    "listeners with other arguments": (
+        lambda at: at.estimator().train(good_input, saving_listeners=[EndsForTooFew()], max_steps=9),
+        r"^checkpoint listener EndsForTooFew .*: `end\(run: .*` is called as `end\(run, step\)`.*Give it these",
     ),
     "listeners without checkpoints": (
         lambda at: at.estimator(save_checkpoints_steps=None).train(

@@ -30,7 +30,7 @@ BUDGETS = {
     "_export": 541,  # words of host transforms, formats that take one export, URLs, complex outputs, wrong shapes told
     "_inputs": 1670,  # global batches, the contract with the data, byte order, masks, exact columns, wide numbers
     "_journal": 796,  # damage, moved parts and what to do, a store that never answers, ends of killed calls
-    "_loop": 4228,  # results of components, evaluations at saves, killed ends, hooks of the chief, replaced checkpoints
+    "_loop": 4231,  # results of components, evaluations at saves, killed ends, hooks of the chief, misfit listeners
     "_metrics": 458,  # totals that are summed and merged side by side, and traced once; which way a metric is good
     "_model": 1257,  # programs that Estimators, variables and tables share, two adapters of a module, failing ones
     "_packs": 608,
@@ -38,7 +38,7 @@ BUDGETS = {
     "_step": 1502,  # text labels, any ids, programs, joined columns, tables in forms, notes, optimizers by row
     "_storage": 356,  # file:// in all its forms, files at URLs, for plugins, included
     "_summaries": 330,  # the lock of an event file, and a directory that is removed between two uses
-    "flat": 2929,  # arguments of methods, series of processes, trace states, dead and owed calls, evaluators, faults
+    "flat": 2933,  # arguments of methods and exporters, series of processes, trace states, dead and owed calls, faults
 }
 
 #: The modules that every author of a model, a hook or a plugin must know.
