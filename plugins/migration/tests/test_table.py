@@ -234,3 +234,46 @@ def test_a_name_that_is_not_in_the_table_is_unknown() -> None:
         row = find(name)
         assert row is not None
         assert row.verdict is Verdict.UNKNOWN
+
+
+#: Names in private modules of tensorflow_estimator that programs import, and the homes of their successors.
+PRIVATE = {
+    "canned.dnn.DNNClassifierV2": "estimator_canned_tabular:DNNClassifier",
+    "canned.dnn.dnn_logit_fn_builder_v2": "estimator_canned_tabular:dense_features",
+    "canned.kmeans.KMeansClustering": "estimator_canned_tabular:KMeans",
+    "canned.metric_keys.MetricKeys.AUC": "estimator_heads:MetricKeys",
+    "canned.optimizers.get_optimizer_instance_v2": "estimator_canned_tabular:choose_optimizer",
+    "canned.parsing_utils.classifier_parse_example_spec_v2": "estimator_canned_tabular:classifier_parse_example_spec",
+    "canned.prediction_keys.PredictionKeys": "estimator_heads:PredictionKeys",
+    "canned.rnn.RNNClassifier": "estimator_canned_tabular:RNNClassifier",
+    "early_stopping.stop_if_no_decrease_hook": "estimator_hooks:stop_if_no_decrease_hook",
+    "export.export.ServingInputReceiver.features": "estimator_core.export:ServingInputReceiver",
+    "export.export.build_raw_supervised_input_receiver_fn": (
+        "estimator_core.export:build_supervised_input_receiver_fn_from_input_fn"
+    ),
+    "extenders.add_metrics": "estimator_core:add_metrics",
+    "head.base_head.Head.create_estimator_spec": "estimator_heads:BaseHead",
+    "head.sequential_head.SequentialHeadWrapper": "estimator_heads:SequentialHeadWrapper",
+    "hooks.hooks.InMemoryEvaluatorHook": "estimator_hooks:InMemoryEvaluatorHook",
+    "inputs.numpy_io.numpy_input_fn": "estimator_core.inputs:numpy_input_fn",
+    "keras_lib.model_to_estimator": "estimator_canned_tabular:model_to_estimator",
+    "tpu.tpu_config.TPUConfig": "estimator_core:RunConfig",
+    "tpu.tpu_estimator.TPUEstimator": "estimator_core:Estimator",
+}
+
+
+@pytest.mark.parametrize("package", ["tensorflow_estimator.python.estimator", "tensorflow.python.estimator"])
+@pytest.mark.parametrize("name", PRIVATE)
+def test_a_name_of_a_private_module_has_a_row(name: str, package: str) -> None:
+    row = find(f"{package}.{name}")
+    assert row is not None
+    assert row.home == PRIVATE[name]
+
+
+@pytest.mark.parametrize(
+    "module", ["canned.dnn", "estimator", "export.export_lib", "head.sequential_head", "hooks.hooks", "tpu.tpu_estimator"]
+)
+def test_the_import_of_a_private_module_is_no_unknown_name(module: str) -> None:
+    package, _, name = f"tensorflow_estimator.python.estimator.{module}".rpartition(".")
+    (use,) = check(f"from {package} import {name}\n")
+    assert use.row.verdict is Verdict.REWRITE

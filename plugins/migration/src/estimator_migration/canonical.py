@@ -29,14 +29,16 @@ ROOTS = frozenset(
     }
 )
 
-#: The packages of tensorflow_estimator whose names belong to tf.estimator itself.
-_PRIVATE = ("canned", "head", "hooks")
-
-
-def _house(found: re.Match[str]) -> str:
-    """Returns the public package of a name in a private module: `head.multi_class_head.MultiClassHead`."""
-    return "tf.estimator." if found[1] in _PRIVATE else f"tf.estimator.{found[1]}."
-
+#: Private modules of tensorflow_estimator. Their names are those of tf.estimator.
+_MODULES = (
+    "training|estimator|estimator_lib|extenders|model_fn|run_config|early_stopping|exporter|keras|keras_lib|util|"
+    "mode_keys|gc|tf_estimator_checkpoint"
+)
+#: Names of private modules that are public in tf.estimator.experimental.
+_EXPERIMENTAL = (
+    r"InMemoryEvaluatorHook|make_\w+_hook|stop_if_\w+_hook|RNNClassifier|RNNEstimator|LinearSDCA|call_logit_fn|"
+    "dnn_logit_fn_builder|linear_logit_fn_builder|build_raw_supervised_input_receiver_fn"
+)
 
 # The replacements are applied in this order, each at most once.
 _SPELLINGS = (
@@ -54,13 +56,15 @@ _SPELLINGS = (
         r"tf.contrib.\1",
     ),
     (r"^tf\.contrib\.tpu\.(tpu_\w+|async_checkpoint|bfloat16)\b", "tf.contrib.tpu"),
-    (r"^tf\.estimator\.(canned|head|hooks|inputs|export)\.(\w+\.)(?=\w+$)", _house),
-    (
-        r"^tf\.estimator\.(training|estimator|model_fn|run_config|early_stopping|exporter|keras|util|mode_keys|"
-        r"gc|tf_estimator_checkpoint)\.(?=\w)",
-        "tf.estimator.",
-    ),
-    (r"^tf\.estimator\.(\w+)V2\b", r"tf.estimator.\1"),
+    (r"^tf\.estimator\.canned\.timeseries\b", "tf.contrib.timeseries"),
+    (r"^tf\.estimator\.(canned|head|hooks)(\.[a-z]\w*)?(?=\.|$)", "tf.estimator"),
+    (r"^tf\.estimator\.(inputs|export)\.(\w+_io|inputs|export|export_lib|export_output)(?=\.|$)", r"tf.estimator.\1"),
+    (rf"^tf\.estimator\.({_MODULES})(?=\.|$)", "tf.estimator"),
+    (r"^tf\.estimator\.((export\.)?\w+)(V2|_v2)\b", r"tf.estimator.\1"),
+    (rf"^tf\.estimator\.(export\.)?({_EXPERIMENTAL})\b", r"tf.estimator.experimental.\2"),
+    (r"^tf\.estimator\.KMeansClustering\b", "tf.estimator.experimental.KMeans"),
+    (r"^tf\.estimator\.model_to_estimator\b", "tf.keras.estimator.model_to_estimator"),
+    (r"^tf\.estimator\.tpu\.(_?tpu_\w+|util)(?=\.|$)", "tf.contrib.tpu"),
     (r"^tf\.estimator\.tpu\.", "tf.contrib.tpu."),
     (r"^tf\.python_io\.", "tf.io."),
     (r"^tf\.io\.gfile\b", "tf.gfile"),
