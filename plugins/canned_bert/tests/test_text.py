@@ -105,6 +105,33 @@ def test_a_test_file_needs_no_labels(folder):
     assert next(data.test.input_fn(2)())["input_ids"][:, 1].tolist() == [7, 8]
 
 
+@pytest.mark.parametrize(
+    ("file", "content", "texts"),
+    [
+        ("test.tsv", "gamma\n\ndelta\n\n\n", ["gamma", "", "delta"]),
+        ("test.tsv", "\n\ngamma\n", ["", "", "gamma"]),
+        ("test.tsv", "text\n\ngamma\n", ["", "gamma"]),
+        ("test.csv", 'text\ngamma\n""\ndelta\n""\n', ["gamma", "", "delta", ""]),
+        ("test.csv", "gamma\n\ndelta\n", ["gamma", "delta"]),
+        ("test.tsv", "gamma\t\n\ndelta\tbeta\n", ["gamma", "delta"]),
+    ],
+)
+def test_a_prediction_belongs_to_each_text_although_it_is_empty(folder, file, content, texts):
+    (folder / file).write_text(content)
+    data = data_of(folder, labels=["a", "b"])
+    assert [row.text_a for row in data.test] == texts
+    assert len(data.test) == len(texts)
+
+
+@pytest.mark.parametrize(
+    "surplus",
+    ["yes\talpha\nno\tbeta\t\n", "yes\talpha\n\nno\tbeta\n\n"],
+)
+def test_empty_columns_and_lines_beside_the_rows_do_not_count(folder, surplus):
+    (folder / "train.tsv").write_text(surplus)
+    assert [row.text_a for row in data_of(folder).train] == ["alpha", "beta"]
+
+
 @pytest.mark.parametrize("trained", [True, False])
 @pytest.mark.parametrize("names", [["id", "text"], ["id", "keyword", "place", "text"]])
 @pytest.mark.parametrize("suffix", [".csv", ".tsv", ".jsonl"])
@@ -139,6 +166,12 @@ def test_a_first_row_is_no_header_where_that_of_training_is_none(folder):
         ("train.tsv", b"yes\talpha\tbeta\nno\tgamma\n", r"train\.tsv, line 2: column 2 \(second text\) is missing"),
         ("train.tsv", b"alpha\n", r"train\.tsv, line 1: 1 columns without known names"),
         ("train.tsv", b"sentence1\tsentence2\na\tb\n", r"train\.tsv, line 1: there is no label column"),
+        ("train.tsv", b"yes\talpha\nno\tbeta\tgamma\n", r"train\.tsv, line 2: 3 columns, but .* Replace tabs"),
+        ("train.csv", b"label,text\nyes,alpha, beta\n", r"train\.csv, line 2: 3 columns, but .* Quote texts"),
+        ("train.csv", b"yes,alpha\nno,beta, gamma\n", r"train\.csv, line 2: 3 columns, but the first line has 2: "),
+        ("train.tsv", b"yes\talpha\n\tbeta\n", r"train\.tsv, line 2: the label is empty"),
+        ("train.jsonl", b'{"text": "a", "label": ""}\n', r'train\.jsonl, line 1: the label "" is neither'),
+        ("train.jsonl", b'{"text": "a", "label": ["x"]}\n', r'line 1: the label \["x"\] is neither'),
         ("train.csv", b'text,label\n"alpha,yes\n', r"train\.csv, line 2: not valid CSV"),
         ("train.jsonl", b'{"text": "a", "label": "x"}\n{"text": \n', r"train\.jsonl, line 2: not valid JSON"),
         ("train.jsonl", b'{"text": "a"}\n', r"train\.jsonl, line 1: not an object with a text and a label|no label"),

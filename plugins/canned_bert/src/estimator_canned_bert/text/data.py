@@ -77,7 +77,7 @@ class Split:
             "columns": None if self._columns is None else asdict(self._columns),
         }
         if not self._with_labels:  # the same file may be evaluated, too
-            facts |= {"labelled": False, "headed": self._headed()}
+            facts |= {"labelled": False, "headed": self._headed(), "empty_texts": True}
         return self._encode(
             lambda: iter(self), label_of=self._label_of, facts=facts, title=f"Encoding {self.path.name}"
         )

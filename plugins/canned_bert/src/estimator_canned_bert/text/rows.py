@@ -14,6 +14,11 @@ from estimator_core.errors import InputError
 SUFFIXES = (".tsv", ".csv", ".jsonl")
 #: The number of texts of a row in words. The key is whether rows are pairs.
 TEXTS = {False: "one text", True: "two texts"}
+#: The remedy for a row with too many columns. The key is whether the file is CSV.
+_TOO_MANY = {
+    False: "Replace tabs inside a text by spaces.",
+    True: "Quote texts that contain commas.",
+}
 csv.field_size_limit(2**31 - 1)
 
 
@@ -36,6 +41,8 @@ class Row(NamedTuple):
 def read_rows(path: Path, columns: Columns | None, *, labels: bool, headed: bool = True) -> Iterator[Row]:
     """Yields the examples of a file. The file is read in parts, so it may be larger than memory.
 
+    In a TSV file of one column, an empty line is an empty text if another row follows. Other empty lines are no rows.
+
     Args:
         path: a .tsv, .csv or .jsonl file.
         columns: the columns of texts and label; None: the header or the number of columns determines them. Rows of JSON
@@ -44,7 +51,8 @@ def read_rows(path: Path, columns: Columns | None, *, labels: bool, headed: bool
         headed: whether a file without labels may start with a header that names one text and no label.
 
     Raises:
-        InputError: the file is empty, a column is missing, or bytes are not UTF-8. The message names file and line.
+        InputError: the file is empty, a column or a label is missing, a row has more columns than the first, or bytes
+            are not UTF-8. The message names file and line.
     """
     if not path.is_file():
         raise InputError(f"There is no file {path}.")
@@ -68,16 +76,27 @@ def has_header(path: Path) -> bool | None:
 
 
 def _table_rows(path: Path, columns: Columns | None, labels: bool, headed: bool) -> Iterator[Row]:
-    records = _records(path)
-    for line, cells in records:
+    most: int | None = None  # the number of columns of the first line, unless a task names them
+    empty: list[int] = []  # lines without text since the last row
+    for line, cells in _records(path):
         if columns is None:
-            columns = _found_columns(path, line, cells, labels, headed)
+            columns, most = _found_columns(path, line, cells, labels, headed), len(cells)
             if columns.header:
                 continue
         elif columns.header and line == 1:
             continue
-        if cells and cells != [""]:
-            yield _row(path, line, cells, columns, labels)
+        if not cells or (cells == [""] and path.suffix != ".csv"):
+            empty.append(line)
+            continue
+        if most == 1 and path.suffix != ".csv":  # CSV writes an empty text as ""
+            yield from (Row("", None, None, number) for number in empty)
+        empty.clear()
+        if most is not None and any(cells[most:]):
+            raise InputError(
+                f"{path}, line {line}: {len(cells)} columns, but the first line has {most}: "
+                f"{' | '.join(cells)[:80]!r}. {_TOO_MANY[path.suffix == '.csv']}"
+            )
+        yield _row(path, line, cells, columns, labels)
 
 
 def _found_columns(path: Path, line: int, cells: Sequence[str], labels: bool, headed: bool) -> Columns:
@@ -108,6 +127,8 @@ def _row(path: Path, line: int, cells: Sequence[str], columns: Columns, labels: 
     label = None
     if labels or (columns.label is not None and -len(cells) <= columns.label < len(cells)):
         label = cell(columns.label, "label")
+    if labels and not label:
+        raise InputError(f"{path}, line {line}: the label is empty. Write a label, or remove the line.")
     text_b = None if columns.text_b is None else cell(columns.text_b, "second text")
     return Row(cell(columns.text_a, "text"), text_b, label, line)
 
@@ -171,4 +192,6 @@ def _json_rows(path: Path, labels: bool) -> Iterator[Row]:
             )
         pairs = paired
         label = None if columns.label is None else cells[columns.label]
+        if labels and (label == "" or isinstance(label, dict | list)):
+            raise InputError(f"{path}, line {number}: the label {json.dumps(label)} is neither a name nor a number.")
         yield Row(texts[0], texts[1] if paired else None, None if label is None else str(label), number)
