@@ -37,6 +37,18 @@ def classifier():
     return ServedModel(signature, SIZES)
 
 
+def best_class():
+    """Returns the best class and the scores of all, as BertClassifier does."""
+    outputs = {"scores": Feature((None, 2)), "classes": Feature((None, 1), "string")}
+    answer = {"scores": np.array([[0.25, 0.75]], np.float32), "classes": np.array([[b"young"]], object)}
+    return function_model(lambda arrays: {name: answer[name] for name in outputs}, {"x": FLOAT}, outputs)
+
+
+def flat_scores():
+    outputs = {"scores": Feature((None,))}
+    return function_model(lambda arrays: {"scores": arrays["x"]}, {"x": FLOAT}, outputs)
+
+
 def regressor():
     outputs = {"outputs": Feature((None, 1))}
     return function_model(lambda arrays: {"outputs": arrays["x"][:, None] * 2}, {"x": FLOAT}, outputs)
@@ -62,6 +74,8 @@ def server():
         "half_plus_three:double": {"124": regressor()},
         "several": {"1": several()},
         "classifier": {"1": classifier()},
+        "best": {"1": best_class()},
+        "flat": {"1": flat_scores()},
         "regressor": {"1": regressor()},
         "records": {"1": records()},
         "image": {"1": image},
@@ -164,6 +178,8 @@ def test_literals_are_read_and_strings_are_written(server):
         ("image:predict", {"instances": [{"b64": "?"}]}, 400, "is not base64"),
         ("image:predict", {"instances": ["\ud800"]}, 400, "half a surrogate pair"),
         ("half_plus_three:classify", {"examples": [{"x": 1}]}, 400, "classify needs scores or classes"),
+        ("best:classify", {"examples": [{"x": 1}]}, 400, "classify needs one column for each class; use :predict"),
+        ("flat:classify", {"examples": [{"x": 1}]}, 400, "classify needs one column for each class; use :predict"),
         ("regressor:regress", {"examples": [{}]}, 400, "example 0 has no feature 'x'"),
         ("regressor:regress", {"examples": []}, 400, "at least one object"),
     ],

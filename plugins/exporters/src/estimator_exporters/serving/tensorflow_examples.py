@@ -24,12 +24,18 @@ def features_of(model: ServedModel, content: Mapping[str, Any], verb: str) -> Ma
         verb: "classify" or "regress".
 
     Raises:
-        BadRequestError: the signature lacks the outputs for the verb, or examples are missing or not alike.
+        BadRequestError: the signature lacks the outputs for the verb, their shapes are unsuitable, or examples are
+            missing or not alike.
     """
     if not any(name in model.outputs for name in _OUTPUTS[verb]):
         raise BadRequestError(
             f"the signature has the outputs {sorted(model.outputs)}, and {verb} needs {' or '.join(_OUTPUTS[verb])}; "
             "name another with signature_name"
+        )
+    shapes = {name: model.outputs[name].shape for name in _OUTPUTS[verb] if name in model.outputs}
+    if verb == "classify" and (len(set(shapes.values())) > 1 or any(len(shape) != 2 for shape in shapes.values())):
+        raise BadRequestError(
+            f"the outputs have the shapes {shapes}, and classify needs one column for each class; use :predict"
         )
     examples, context = content.get("examples"), content.get("context", {})
     if not isinstance(examples, list) or not examples or not all(isinstance(one, dict) for one in examples):
