@@ -36,16 +36,23 @@ from estimator_core._storage.local import LocalStorage
 FORMAT = 1
 #: The number of records after which a snapshot is written, and after which a run that takes over writes one.
 EVERY, EVERY_START = 64, 16
+#: The number of snapshots that are kept. If the newest one is damaged, the one before it is read.
+KEPT = 2
 _FOLDER = "snapshots"
 _MOST_BYTES = 64 << 20
 
 
 def write_snapshot(storage: Storage, lineage: Lineage) -> None:
-    """Stores the current sum, unless it exists already. Without it, readers only read more records."""
+    """Stores the current sum, unless it exists already, and removes old ones. Without it, readers only read more
+    records.
+    """
     line = json.dumps(_to_json(lineage), separators=(",", ":")).encode()
     data = line + b"\n" + hashlib.sha256(line).hexdigest().encode() + b"\n"
     with contextlib.suppress(StorageError):  # the previous record exists, so its writer must not receive an error
         storage.put_new(key_of_snapshot(lineage), data)
+        # A snapshot grows with the journal, so all of them together would grow with the square of its length.
+        written = [entry.key for entry in storage.list(f"{_FOLDER}/{lineage.identity}")]
+        storage.delete(written[:-KEPT])
 
 
 def key_of_snapshot(lineage: Lineage) -> str:

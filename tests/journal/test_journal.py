@@ -11,7 +11,7 @@ import pytest
 from estimator_core._checkpoint.audit import audit
 from estimator_core._journal import writer
 from estimator_core._journal.entries import Ended, Evaluated, JournalError, Retired, Saved, Segment, Took
-from estimator_core._journal.reading import EVERY, lineage_of, read_lineage, refresh
+from estimator_core._journal.reading import EVERY, lineage_of, newest_snapshot, read_lineage, refresh
 from estimator_core._journal.writer import observe, take_over
 from estimator_core._storage.contract import ObjectExistsError, OutcomeUnknownError, StorageError, StorageGoneError
 from estimator_core._storage.local import LocalStorage
@@ -254,6 +254,18 @@ def test_a_damaged_snapshot_is_passed_over(storage, tmp_path):
         journal.publish(saved(step))
     last = sorted((tmp_path / "snapshots").glob("*/*"))[-1]
     last.write_bytes(last.read_bytes()[:-70] + b"x" * 70)
+    assert read_lineage(storage) == journal.lineage
+
+
+def test_only_the_newest_snapshots_are_kept(storage):
+    journal = take_over(storage, "one", newest)
+    for step in range(3 * EVERY + 5):
+        journal.publish(Ended(step=step, reason="input", failed=False))
+    kept = [entry.key for entry in storage.list("snapshots")]
+    assert [int(key[-10:]) for key in kept] == [2 * EVERY, 3 * EVERY]
+    assert read_lineage(storage) == read_lineage(storage, whole=True)
+    storage.put(kept[-1], b"damaged")
+    assert newest_snapshot(storage, journal.lineage.identity).number == 2 * EVERY
     assert read_lineage(storage) == journal.lineage
 
 

@@ -29,7 +29,7 @@ BUDGETS = {
     "_cluster": 495,  # every environment refused by name, who has ended or stopped predictions, broken connections
     "_export": 541,  # words of host transforms, formats that take one export, URLs, complex outputs, wrong shapes told
     "_inputs": 1670,  # global batches, the contract with the data, byte order, masks, exact columns, wide numbers
-    "_journal": 796,  # damage, moved parts and what to do, a store that never answers, ends of killed calls
+    "_journal": 799,  # damage, moved parts and what to do, a store that never answers, ends of calls, few snapshots
     "_loop": 4231,  # results of components, evaluations at saves, killed ends, hooks of the chief, misfit listeners
     "_metrics": 458,  # totals that are summed and merged side by side, and traced once; which way a metric is good
     "_model": 1257,  # programs that Estimators, variables and tables share, two adapters of a module, failing ones
