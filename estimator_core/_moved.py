@@ -53,6 +53,9 @@ POLICY_READER = ("estimator_policy", "estimator-policy")
 #: Batches and decisions of several processes: module, distribution.
 SEVERAL = ("estimator_cluster.several", "estimator-cluster")
 
+#: The reader of checkpoints that several processes wrote in an older format: module, distribution.
+OLDER_CHECKPOINTS = ("estimator_cluster.older_checkpoints", "estimator-cluster")
+
 #: The functions that work with URLs: module, distribution.
 AT_URLS = ("estimator_storage.at_urls", "estimator-storage")
 

@@ -26,8 +26,6 @@ from estimator_core.errors import CheckpointCorruptError, CheckpointError, Check
 
 CHECKPOINTS_DIR = "checkpoints"
 ARRAYS_DIR = "arrays"
-#: With several processes, the directory to which process N > 0 writes its arrays.
-PROCESS_ARRAYS_DIR = "arrays-{}"
 INPUT_FILE = "input.json"
 HOOKS_FILE = "hooks.json"
 #: Prefixes of directories that are not checkpoints: being written, being deleted, or moved aside while a replacement
@@ -43,11 +41,6 @@ _WORK = re.compile(r"\.(writing|deleting|replaced)-(?P<step>\d+)-e(?P<epoch>\d{6
 def checkpoints_dir(model_dir: str | os.PathLike[str]) -> Path:
     """Returns the directory that holds the checkpoints of a model_dir, with `~` expanded."""
     return Path(os.path.expanduser(model_dir)) / CHECKPOINTS_DIR
-
-
-def arrays_dir(checkpoint: Path, process: int) -> Path:
-    """Returns the directory to which a process writes its arrays."""
-    return checkpoint / (ARRAYS_DIR if process == 0 else PROCESS_ARRAYS_DIR.format(process))
 
 
 def checkpoint_path(model_dir: str | os.PathLike[str], step: int) -> str:

@@ -19,25 +19,9 @@ from estimator_core._packs.entry import USE_ANOTHER, PackEntry
 from estimator_core.errors import CheckpointCorruptError, CheckpointError, CheckpointNotFoundError
 
 #: The versions of the layout. Version 1 is written by orbax. Version 2 had arrays in pieces that several processes
-#: wrote with tensorstore, and is only read. Version 3 has the arrays in packs.
+#: wrote with tensorstore. Only a package reads it. Version 3 has the arrays in packs.
 FORMAT, WHOLE_ARRAYS_FORMAT = 3, 1
 MANIFEST_FILE = "manifest.json"
-
-
-@dataclass(frozen=True, kw_only=True)
-class PieceEntry:
-    """A piece of an array, in the directory of the process that wrote it.
-
-    Args:
-        process: the index of that process.
-        place: the place of the piece, `(start, stop)` along each axis.
-        bytes, crc32: see `ArrayEntry`.
-    """
-
-    process: int
-    place: tuple[tuple[int, int], ...]
-    bytes: int
-    crc32: str
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,9 +33,8 @@ class ArrayEntry:
         dtype: the name of the dtype in numpy, or in jax for typed random keys ("key<fry>").
         bytes: the number of bytes of the stored array.
         crc32: the checksum of the stored array's bytes in C order. In packs, the checksum of the checksums of its
-            pieces.
+            pieces. Empty for an array in pieces of format 2.
         key_impl: the random number generator of a typed key, otherwise None.
-        pieces: the places of the array in format 2. `crc32` is empty then.
     """
 
     shape: tuple[int, ...]
@@ -59,7 +42,6 @@ class ArrayEntry:
     bytes: int
     crc32: str
     key_impl: str | None = None
-    pieces: tuple[PieceEntry, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         """Returns the entry as a JSON object, without absent values."""
@@ -71,8 +53,6 @@ class ArrayEntry:
         }
         if self.key_impl is not None:
             entry["key_impl"] = self.key_impl
-        if self.pieces:
-            entry["pieces"] = [[p.process, p.place, p.bytes, p.crc32] for p in self.pieces]
         return entry
 
     @staticmethod
@@ -84,10 +64,6 @@ class ArrayEntry:
             bytes=entry["bytes"],
             crc32=entry["crc32"],
             key_impl=entry.get("key_impl"),
-            pieces=tuple(
-                PieceEntry(process=process, place=tuple((start, stop) for start, stop in place), bytes=size, crc32=crc)
-                for process, place, size, crc in entry.get("pieces", ())
-            ),
         )
 
 

@@ -19,8 +19,8 @@ from estimator_core._checkpoint.checksums import array_checksum, check_files, re
 from estimator_core._checkpoint.foreign import foreign_variables
 from estimator_core._checkpoint.items import ITEM_NAMES, CheckpointItems, join_hook_states
 from estimator_core._checkpoint.manifest import USE_ANOTHER, ArrayEntry, Manifest, read_manifest
-from estimator_core._checkpoint.tensorstore_io import assembled, covered, read_pieces
-from estimator_core._packs.write import piece_name
+from estimator_core._moved import OLDER_CHECKPOINTS
+from estimator_core._plugins.in_use import package_of, plugins_in_use
 from estimator_core.errors import ArgumentError, CheckpointCorruptError, CheckpointNotFoundError
 
 _changed = threading.Condition()
@@ -194,29 +194,31 @@ def read_entries(directory: Path, manifest: Manifest, wanted: Entries) -> dict[s
 
     Raises:
         CheckpointCorruptError: an array is absent, torn or altered.
+        ArgumentError: arrays are in pieces of format 2, and the package that reads these is missing.
     """
     if manifest.packs:
         from estimator_core._checkpoint.in_packs import read_packed
 
         return read_packed(directory, manifest, wanted)
-    stored: dict[int, dict[str, dict[str, np.dtype]]] = {}
-    for item, named in wanted.items():
-        for path, entry in named.items():
-            dtype = stored_dtype(entry)
-            if not entry.pieces and entry.bytes:
-                stored.setdefault(0, {}).setdefault(item, {})[path] = dtype
-            for piece in entry.pieces:
-                stored.setdefault(piece.process, {}).setdefault(item, {})[piece_name(path, piece.place)] = dtype
-    found: dict[str, dict[str, np.ndarray]] = {item: {} for item in wanted}
+    in_pieces = {item: [path for path, entry in named.items() if not entry.crc32] for item, named in wanted.items()}
+    older = None
+    if any(in_pieces.values()):
+        what = f"Reading the checkpoint {directory}, which several processes of an older version have written,"
+        older = package_of(plugins_in_use(), *OLDER_CHECKPOINTS, what)
+    stored = {
+        item: {path: stored_dtype(entry) for path, entry in named.items() if entry.crc32 and entry.bytes}
+        for item, named in wanted.items()
+    }
     try:
-        for process, arrays in stored.items():
-            read = orbax_io.read_arrays if process == 0 else read_pieces
-            for item, named in read(catalog.arrays_dir(directory, process), arrays).items():
-                found[item].update(named)
+        found = orbax_io.read_arrays(directory / catalog.ARRAYS_DIR, stored)
+        assembled = {} if older is None else older.read_pieces(directory, in_pieces, orbax_io.read_arrays)
     except Exception as error:
         raise reading_failed(directory, error) from error
     return {
-        item: {path: _verified(directory, item, path, entry, found[item]) for path, entry in named.items()}
+        item: {
+            path: _verified(directory, item, path, entry, found.get(item, {})) if entry.crc32 else assembled[item][path]
+            for path, entry in named.items()
+        }
         for item, named in wanted.items()
     }
 
@@ -229,8 +231,6 @@ def stored_dtype(entry: ArrayEntry) -> np.dtype:
 
 
 def _verified(directory: Path, item: str, path: str, entry: ArrayEntry, found: Mapping[str, np.ndarray]) -> Any:
-    if entry.pieces:
-        return _assembled(directory, item, path, entry, found)
     array = found.get(path)
     if array is None and not entry.bytes:
         array = np.empty(entry.shape, stored_dtype(entry))
@@ -243,17 +243,6 @@ def _verified(directory: Path, item: str, path: str, entry: ArrayEntry, found: M
     if array.shape != entry.shape:
         raise _damaged(directory, f"{item} {path!r} has shape {array.shape}, but {entry.shape} was saved")
     return array
-
-
-def _assembled(directory: Path, item: str, path: str, entry: ArrayEntry, found: Mapping[str, np.ndarray]) -> np.ndarray:
-    for piece in entry.pieces:
-        array = found.get(piece_name(path, piece.place))
-        if array is None or array.nbytes != piece.bytes or array_checksum(array) != piece.crc32:
-            where = f"{item} {path!r} at {piece.place}"
-            raise _damaged(directory, f"{where} differs from what process {piece.process} saved")
-    if not covered(entry):
-        raise _damaged(directory, f"the pieces of {item} {path!r} do not cover the array exactly once")
-    return assembled(entry, stored_dtype(entry), found, path)
 
 
 def _damaged(directory: Path, what: str) -> CheckpointCorruptError:

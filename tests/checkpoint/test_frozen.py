@@ -1,8 +1,8 @@
 """Tests that checkpoints of earlier versions still load. A new format adds a directory here, and none is ever
 rewritten.
 
-All were written on Python 3.11 with jax 0.10.2 and orbax-checkpoint 0.12.8; `frozen/format_2` and `frozen/format_3` by
-two processes.
+All were written on Python 3.11 with jax 0.10.2 and orbax-checkpoint 0.12.8, and `frozen/format_3` by two processes.
+estimator-cluster reads format 2, so its tests have the checkpoint of that format.
 """
 
 from pathlib import Path
@@ -18,7 +18,8 @@ FROZEN = Path(__file__).parent / "frozen"
 
 
 def test_every_format_is_frozen_here():
-    assert sorted(path.name for path in FROZEN.iterdir()) == [f"format_{number}" for number in range(1, FORMAT + 1)]
+    here = {f"format_{number}" for number in range(1, FORMAT + 1)} - {"format_2"}
+    assert {path.name for path in FROZEN.iterdir()} == here
 
 
 @pytest.mark.parametrize("path", sorted(FROZEN.iterdir()), ids=lambda path: path.name)
