@@ -23,9 +23,14 @@ INTERRUPTED = "interrupted by the platform"
 class Decisions:
     """Decisions that do not follow from the steps alone: signals, and hooks that request a stop.
 
-    Those of this class are for calls outside training, where nothing is interrupted.
+    Those of this class are for a lone process.
+
+    Args:
+        platform: the object that records a stop request of the platform. None: nothing is interrupted, as outside
+            training.
 
     Attributes:
+        platform: that object. The loop looks at it before each step of a lone process.
         shared: whether another process may decide which hooks are overdue.
 
     Example:
@@ -35,15 +40,13 @@ class Decisions:
 
     shared = False
 
-    @property
-    def platform(self) -> Decisions | Preemption:
-        """Looked at before each step of a lone process."""
-        return self
+    def __init__(self, platform: Preemption | None = None) -> None:
+        self.platform = Preemption() if platform is None else platform
 
     @property
     def requested(self) -> bool:
         """Whether the platform requests a stop."""
-        return False
+        return self.platform.requested
 
     def stop_reason(self, run: Run) -> str | None:
         """Returns the request of a hook, the last step, or an interruption by the platform; None without a reason."""
@@ -103,27 +106,10 @@ class Decisions:
 NOBODY_ASKS = Decisions()
 
 
-class OwnDecisions(Decisions):
-    """The decisions of a lone process."""
-
-    def __init__(self, preemption: Preemption) -> None:
-        self._preemption = preemption
-
-    @property
-    def platform(self) -> Preemption:
-        """Looked at before each step of a lone process."""
-        return self._preemption
-
-    @property
-    def requested(self) -> bool:
-        """Whether the platform requests a stop."""
-        return self._preemption.requested
-
-
 def decisions_of(devices: Devices, preemption: Preemption, plugins: Plugins) -> Decisions:
     """Returns the decisions of a training call on these devices."""
     if not devices.placement.spans_processes:
-        return OwnDecisions(preemption)
+        return Decisions(preemption)
     found: Decisions = of_several(plugins).decisions(preemption, devices.processes, devices.placement.mesh)
     return found
 

@@ -19,42 +19,6 @@ from estimator_core._loop.time_spent import CHECKPOINT, HOOKS
 from estimator_core._step.state import flatten_opt_state
 
 
-class CommitEvents:
-    """The checkpoints of one training call that are not yet announced.
-
-    Args:
-        tell: a function that is called with the step and the path of each committed checkpoint, in order.
-
-    Example:
-        >>> events = CommitEvents(lambda step, path: print("saved", step, "at", path))
-        >>> events.add(PendingCheckpoint(10, lambda: "checkpoints/10"))
-        >>> events.finish()
-        saved 10 at checkpoints/10
-    """
-
-    def __init__(self, tell: Callable[[int, str], None]) -> None:
-        self._tell = tell
-        self._pending: list[PendingCheckpoint] = []
-
-    def add(self, saved: PendingCheckpoint) -> None:
-        """Adds a commit in progress."""
-        self._pending.append(saved)
-
-    def look(self) -> bool:
-        """Announces the checkpoints that are committed by now. Returns whether no commit is in progress."""
-        while self._pending and self._pending[0].done():
-            saved = self._pending.pop(0)
-            if saved.error is None:
-                self._tell(saved.step, saved.path)
-        return not self._pending
-
-    def finish(self) -> None:
-        """Waits for the commits in progress and announces them. The store raises the error of a failed one."""
-        for saved in self._pending:
-            saved.join()
-        self.look()
-
-
 class Checkpoints:
     """Passes the state to the store and announces committed checkpoints to plugins.
 
@@ -86,7 +50,7 @@ class Checkpoints:
         self._context, self._run, self._state, self._store = context, run, state, store
         self._hook_states = hook_states
         self._position, self._timers, self._recorded, self._committed = position, timers, recorded, committed
-        self._commits = CommitEvents(self._tell)
+        self._pending: list[PendingCheckpoint] = []  # not announced yet
 
     def save(self, step: int, ending: Ending | None = None) -> PendingCheckpoint:
         """Starts a checkpoint: the state after `step`, the input's position, the states of all hooks.
@@ -115,8 +79,8 @@ class Checkpoints:
         with context.account.on(CHECKPOINT):
             saved = self._store.save(step, items, self._recorded(step))  # waits for the previous commit
         live.checkpoint_step, live.checkpoint_version, live.checkpoint_digest = step, live.version, None
-        self._commits.look()
-        self._commits.add(saved)
+        self._look()
+        self._pending.append(saved)
         return saved
 
     def tell_commits(self) -> bool:
@@ -127,12 +91,14 @@ class Checkpoints:
         """
         if self._store.lost is not None:
             self._context.decisions.give_up(self._store.lost)
-        return self._commits.look()
+        return self._look()
 
     def finish(self) -> None:
         """Waits for the commits in progress and announces them to plugins. `wait` raises the error of a failed one."""
         with self._context.account.on(CHECKPOINT):
-            self._commits.finish()
+            for saved in self._pending:
+                saved.join()
+            self._look()
 
     def wait(self) -> None:
         """Waits for the commits in progress.
@@ -141,6 +107,14 @@ class Checkpoints:
             CheckpointError: a commit failed.
         """
         self._store.wait()
+
+    def _look(self) -> bool:
+        """Announces the checkpoints that are committed by now, in order. Returns whether no commit is in progress."""
+        while self._pending and self._pending[0].done():
+            saved = self._pending.pop(0)
+            if saved.error is None:
+                self._tell(saved.step, saved.path)
+        return not self._pending
 
     def _tell(self, step: int, path: str) -> None:
         self._committed(step)

@@ -12,8 +12,7 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 
-from estimator_core._checkpoint.preemption import Preemption
-from estimator_core._loop.agreement import OwnDecisions
+from estimator_core._loop.agreement import Decisions
 from estimator_core._loop.batches import Batches
 from estimator_core._loop.device_state import DeviceState
 from estimator_core._loop.dispatch import InFlightLimiter
@@ -76,7 +75,7 @@ def drive(
     run.output_names = frozenset([*compute, "first_bad_step"])
     run.texts = dict(texts or {})
     run.resumed = resume is not None
-    calls, decisions = HookCalls(hooks, run), OwnDecisions(Preemption())
+    calls, decisions = HookCalls(hooks, run), Decisions()
     position = [start]
 
     def program(count: int) -> Any:

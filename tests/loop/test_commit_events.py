@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -155,18 +155,23 @@ def test_the_events_of_a_save_cost_the_state_nothing(
 
 def test_one_look_tells_of_all_that_is_committed() -> None:
     from estimator_core._checkpoint.items import PendingCheckpoint
-    from estimator_core._loop.checkpoints import CommitEvents
+    from estimator_core._loop.checkpoints import Checkpoints
+    from estimator_core._loop.time_spent import TimeSpent
 
     seen: list[int] = []
-    events, gate = CommitEvents(lambda step, path: seen.append(step)), threading.Event()
+    gate = threading.Event()
     first, second = (PendingCheckpoint(step, lambda step=step: f"checkpoints/{step}") for step in (10, 20))
     third = PendingCheckpoint(30, lambda: (gate.wait(), "checkpoints/30")[1])
-    for one in (first, second, third):
-        events.add(one)
+    plugins = SimpleNamespace(checkpoint_saved=lambda run, step, path: None)
+    context, state, store = SimpleNamespace(account=TimeSpent(), plugins=plugins), SimpleNamespace(), SimpleNamespace()
+    state.checkpoint_step, store.lost = None, None
+    entries: Any = {"position": None, "timers": dict, "recorded": lambda step: (), "committed": seen.append}
+    checkpoints = Checkpoints(*cast("Any", (context, None, state, dict, store)), **entries)
+    checkpoints._pending += [first, second, third]
     first.join()
     second.join()
-    assert not events.look()
+    assert not checkpoints.tell_commits()
     assert seen == [10, 20]
     gate.set()
-    events.finish()
+    checkpoints.finish()
     assert seen == [10, 20, 30]

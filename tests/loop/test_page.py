@@ -26,7 +26,8 @@ import pytest
 
 from estimator_core._loop import batches as batches_module
 from estimator_core._loop import dispatch, eval_total, hook_schedule, unobserved_steps
-from estimator_core._loop.agreement import NOBODY_ASKS, OwnDecisions
+from estimator_core._loop.agreement import NOBODY_ASKS
+from estimator_core._loop.agreement import Decisions as DecisionsOfCore
 from estimator_core._loop.batches import Batches
 from estimator_core._loop.device_state import DeviceState
 from estimator_core._loop.dispatch import InFlightLimiter
@@ -100,7 +101,7 @@ class Acting(Hook):
         return {"seen": self.acts.seen}
 
 
-class Decisions(OwnDecisions):
+class Decisions(DecisionsOfCore):
     """Records where hooks had control, which several processes would have to know."""
 
     def __init__(self, case: Case, world: World) -> None:

@@ -50,6 +50,7 @@ class SharedHooks(Decisions):
     shared = True
 
     def __init__(self, processes: Coordinator, flags: Flags) -> None:
+        super().__init__()
         self._processes, self._flags_of_all = processes, flags
         self._due: Sequence[int] = ()
         self._just_fired: dict[int, int] = {}
