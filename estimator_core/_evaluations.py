@@ -18,8 +18,8 @@ from estimator_core._export.contract import Exporter, ExportsInBackground, Knows
 from estimator_core._hook_members import refuse_misfit
 from estimator_core._loop.agreement import NOBODY_ASKS
 from estimator_core._loop.context import RunContext
-from estimator_core._loop.hook_calls import describe, noting_origin
 from estimator_core._loop.run import LoopRun
+from estimator_core._plugins.discovery import describe, noting_origin
 from estimator_core._summaries import read_eval_metrics
 from estimator_core.errors import ArgumentTypeError, CheckpointNotFoundError, ExportError, PreemptedError
 from estimator_core.estimator import Estimator

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import Any, Protocol
 
 from estimator_core._wrong_arguments import suggestion
 from estimator_core.errors import HookError
@@ -23,6 +23,10 @@ METHODS = (
 )
 PLACES = ("early", "normal", "late")
 _MISSING = object()
+#: Members of every protocol, which are not part of a contract.
+_OF_ALL = frozenset(dir(Protocol))
+#: Words for a result that the callers of a method await or iterate.
+_CONSUMED = ("Itera", "Generator", "Awaitable", "Coroutine")
 RESERVED = ("before_", "after_", "on_")
 #: Members of earlier versions, with their replacements.
 _EARLIER = {
@@ -118,31 +122,41 @@ def refuse_misfit(owner: object, contract: type[Any], where: str, error: type[Ex
     Example:
         >>> refuse_misfit([], Iterable, "the table", TypeError)
     """
-    public = dict.fromkeys([*dir(contract), *getattr(contract, "__annotations__", ())])
-    for name in (one for one in public if not one.startswith("_")):
-        form = getattr(contract, name, None)
+    annotated = (name for base in contract.__mro__ for name in inspect.get_annotations(base))
+    for name in dict.fromkeys([*dir(contract), *annotated]):
+        form = inspect.getattr_static(contract, name, None)
+        bound, form = not isinstance(form, staticmethod), getattr(form, "__func__", form)
+        if name.startswith("_") and not (name not in _OF_ALL and name.endswith("__") and inspect.isfunction(form)):
+            continue
         if not hasattr(type(owner), name) and not hasattr(owner, name):  # the first does not compute a property
             raise error(f"{where}: it has no `{name}`, which {contract.__name__} requires. Add it.")
         if not inspect.isfunction(form):
             continue
-        member = getattr(owner, name)
+        member = owner if name == "__call__" else getattr(owner, name)
         if not callable(member):
             raise error(f"{where}: `{name}` is {member!r}, but {contract.__name__} requires a method. Make it one.")
-        if "Itera" not in str(form.__annotations__.get("return")):  # whose callers iterate
+        returns = str(form.__annotations__.get("return", "Iterator"))  # may be anything if the contract does not say it
+        if not inspect.iscoroutinefunction(form) and not any(one in returns for one in _CONSUMED):
             refuse_deferred(owner, (name,), where, error)
-        _refuse_arguments(name, member, form, where, error)
+        _refuse_arguments(name, member, form, where, error, bound=bound)
 
 
 def _refuse_arguments(
-    name: str, member: Callable[..., Any], form: Callable[..., Any], where: str, error: type[Exception]
+    name: str,
+    member: Callable[..., Any],
+    form: Callable[..., Any],
+    where: str,
+    error: type[Exception],
+    *,
+    bound: bool = True,
 ) -> None:
     if getattr(member, "__func__", None) is form:  # inherited
         return
     try:
-        takes = inspect.signature(member)
+        takes = inspect.signature(member, follow_wrapped=False)  # a decorator may pass arguments of its own
     except (TypeError, ValueError):  # a function in C without a signature
         return
-    passed = list(inspect.signature(form).parameters.values())[1:]
+    passed = list(inspect.signature(form).parameters.values())[bound:]
     by_name = [one.name for one in passed if one.kind is one.KEYWORD_ONLY]
     by_place = [one.name for one in passed if one.kind in (one.POSITIONAL_ONLY, one.POSITIONAL_OR_KEYWORD)]
     try:

@@ -17,14 +17,16 @@ from typing import Literal
 import jax
 from jax.experimental.compilation_cache import compilation_cache
 
-from estimator_core._backends.contract import Available, Backend
+from estimator_core._backends.contract import Available, Backend, Unavailable
 from estimator_core._backends.placement import Placement, place
 from estimator_core._cluster import Processes
+from estimator_core._plugins.discovery import describe, noting_origin
 from estimator_core.config import RunConfig
 from estimator_core.coordinator import ALONE, Coordinator
 from estimator_core.errors import BackendUnavailableError, PluginError
 
 _log = logging.getLogger("estimator_core")
+_REMEDY = "Upgrade its package, or choose another one with RunConfig(backend=...)."
 #: Programs that compile faster are cheaper to compile than to look up.
 MIN_COMPILE_SECS = 0.1
 
@@ -118,6 +120,7 @@ def select_backend(name: str, get: Callable[[str], Callable[[], Backend]], names
     Raises:
         BackendUnavailableError: the requested backend cannot be used here (no other backend replaces it), or two
             backends are equally good.
+        PluginError: the requested backend breaks its contract.
 
     Example:
         >>> from estimator_core._backends.contract import CPUBackend
@@ -126,7 +129,7 @@ def select_backend(name: str, get: Callable[[str], Callable[[], Backend]], names
     """
     if name != "auto":
         backend = get(name)()
-        probed = backend.probe()
+        probed = _probed(backend)
         if not isinstance(probed, Available):
             raise BackendUnavailableError(
                 f"backend {name!r} was requested but cannot be used here: {probed.reason} Use backend='auto' to use "
@@ -137,10 +140,10 @@ def select_backend(name: str, get: Callable[[str], Callable[[], Backend]], names
     for candidate in names:
         try:
             backend = get(candidate)()
+            probed = _probed(backend)
         except PluginError as error:
             _log.warning("backend %s is left out, because its plugin is broken: %s", candidate, error)
             continue
-        probed = backend.probe()
         if isinstance(probed, Available):
             found.append((probed.priority, backend))
         else:
@@ -158,6 +161,20 @@ def select_backend(name: str, get: Callable[[str], Callable[[], Backend]], names
         others = ", ".join(backend.name for _, backend in found if backend is not winners[0])
         _log.info("backend %r is preferred to %s: RunConfig(backend=...) chooses another", winners[0].name, others)
     return winners[0]
+
+
+def _probed(backend: Backend) -> Available | Unavailable:
+    try:
+        probed = backend.probe()
+    except Exception as error:
+        raise PluginError(
+            f"{describe(backend, 'backend')}: probe() failed, but it must return Unavailable for such a reason: "
+            f"{type(error).__name__}: {error}. {_REMEDY}"
+        ) from error
+    if not isinstance(probed, Available | Unavailable):
+        told = f"probe() returned {probed!r:.200}; it must return Available or Unavailable"
+        raise PluginError(f"{describe(backend, 'backend')}: {told}. {_REMEDY}")
+    return probed
 
 
 class Devices:
@@ -227,7 +244,8 @@ class Devices:
         if self._config.process_group is not None:
             _ = self.processes  # before jax reads the devices
         backend = self._select(self._config)
-        backend.initialize()
+        with noting_origin(lambda: f"in initialize() of {describe(backend, 'backend')}"):
+            backend.initialize()
         use_compile_cache(self._config.compile_cache)
         return_memory_of_compilers()
         return backend
@@ -235,7 +253,12 @@ class Devices:
     @cached_property
     def placement(self) -> Placement:
         """Where arrays are placed: over the mesh of the config, or on this process's own devices."""
-        devices = self.backend.devices()
+        backend = self.backend
+        with noting_origin(lambda: f"in devices() of {describe(backend, 'backend')}"):
+            devices = backend.devices()
+        if not isinstance(devices, Sequence) or not devices:
+            told = f"devices() returned {devices!r:.200}; it must return a sequence of at least one device of jax"
+            raise PluginError(f"{describe(backend, 'backend')}: {told}. {_REMEDY}")
         if self._whole is None:
             _ = self.processes
             config = self._config

@@ -50,7 +50,7 @@ def plugin_table(rows: Sequence[dict[str, Any]]) -> str:
         if row["error"]:
             lines.append(f"    {row['status']}: {row['error']}")
         lines += [f"    note: {note}" for note in row["notes"]]
-    return "\n".join(lines)
+    return "\n".join(line.replace("\n", "\n        ") for line in lines)  # texts of plugins may have several lines
 
 
 def _row(record: PluginRecord, kind: str | None) -> dict[str, Any]:

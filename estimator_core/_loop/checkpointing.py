@@ -11,10 +11,10 @@ from typing import Any, Protocol
 
 from estimator_core._hook_members import refuse_misfit
 from estimator_core._loop.checkpoints import Checkpoints
-from estimator_core._loop.hook_calls import describe, noting_origin
 from estimator_core._loop.resuming import Ending
 from estimator_core._loop.run import LoopRun
 from estimator_core._plugins import Plugins
+from estimator_core._plugins.discovery import describe, noting_origin
 from estimator_core._plugins.in_use import component_of
 from estimator_core.config import RunConfig
 from estimator_core.errors import ArgumentTypeError, HookError, PreemptedError, ProcessLostError

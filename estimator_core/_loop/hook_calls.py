@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-import functools
 import itertools
 import logging
 import time
@@ -18,7 +16,7 @@ from estimator_core._builtin_hooks.hook_parts import unknown_output
 from estimator_core._hook_members import PLACES, refuse_shadowed
 from estimator_core._loop.dispatch import LazyOutputs
 from estimator_core._plugins import Plugins
-from estimator_core._plugins.discovery import GROUP
+from estimator_core._plugins.discovery import describe, note_origin
 from estimator_core._plugins.in_use import component_of, require_components
 from estimator_core.config import RunConfig
 from estimator_core.errors import HookError
@@ -230,50 +228,6 @@ class HookCalls:
             name = getattr(hook, "name", None) or type(hook).__name__
             counts[name] = counts.get(name, 0) + 1
             yield name if counts[name] == 1 else f"{name}_{counts[name]}", hook
-
-
-def note_origin(error: BaseException, where: str) -> None:
-    """Records the origin of an error, unless a more precise one is known."""
-    if not getattr(error, "_estimator_hook_noted", False):
-        with contextlib.suppress(Exception):  # an error that does not accept notes stays unchanged
-            error.add_note(where)
-            error._estimator_hook_noted = True  # type: ignore[attr-defined]  # noqa: SLF001 - a mark of ours
-
-
-@contextlib.contextmanager
-def noting_origin(where: Callable[[], str]) -> Generator[None]:
-    """Adds a note about the origin of an error in the block.
-
-    `where` is called only for an error, as it searches packages.
-    """
-    try:
-        yield
-    except BaseException as error:
-        note_origin(error, where())
-        raise
-
-
-def describe(hook: object, what: str = "hook") -> str:
-    """Describes a hook or a similar object by class and package, for messages."""
-    kind = type(hook)
-    return f"{what} {kind.__qualname__} from {_package(kind.__module__)}"
-
-
-@functools.cache
-def _package(module: str) -> str:
-    from importlib import metadata
-
-    top = module.partition(".")[0]
-    plugins = (entry for entry in metadata.entry_points(group=GROUP) if entry.module.partition(".")[0] == top)
-    named = ["estimator-core"] if top == "estimator_core" else [one.dist.name for one in plugins if one.dist]
-    # An editable installation does not list its packages.
-    distribution = next(iter(named or metadata.packages_distributions().get(top, [])), None)
-    if distribution is None:
-        return f"module {module}"
-    try:
-        return f"{distribution} {metadata.version(distribution)}"
-    except metadata.PackageNotFoundError:
-        return distribution
 
 
 def has_state(hook: Hook) -> bool:

@@ -11,8 +11,9 @@ from operator import index as as_int
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from estimator_core._loop.dispatch import Dispatch, LazyOutputs
-from estimator_core._loop.hook_calls import HookCalls, Streams, describe
+from estimator_core._loop.hook_calls import HookCalls, Streams
 from estimator_core._loop.time_spent import HOOKS, STEP, TimeSpent
+from estimator_core._plugins.discovery import describe
 from estimator_core.errors import HookError
 from estimator_core.hooks import Hook, Wake
 

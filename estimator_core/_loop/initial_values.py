@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 
 from estimator_core._hook_members import refuse_misfit
-from estimator_core._loop.hook_calls import describe, noting_origin
 from estimator_core._model.initial_values import InitialValue, InitialValues
 from estimator_core._model.initialize import seed_words, variable_key
 from estimator_core._model.variables import VariableSpec
 from estimator_core._plugins import Plugins, using_plugins
+from estimator_core._plugins.discovery import describe, noting_origin
 from estimator_core._step import Discovery
 from estimator_core.errors import VariableError, did_you_mean
 

@@ -18,6 +18,7 @@ from estimator_core._inputs.normalise import split_element
 from estimator_core._loop.device_state import DeviceState, whole_on_host
 from estimator_core._loop.dispatch import Dispatch
 from estimator_core._loop.time_spent import STEP, TimeSpent
+from estimator_core._plugins.discovery import noting_origin, package_of_code
 from estimator_core._step.state import TrainState
 from estimator_core._summaries import EventFile, NoSummaries, plain_metrics
 from estimator_core.config import RunConfig
@@ -30,6 +31,18 @@ if TYPE_CHECKING:
     from estimator_core._metrics.base import Metric
 
 _log = logging.getLogger("estimator_core")
+
+
+def _transformed(function: Callable[[Any, Any], tuple[Any, Any]], features: Any, labels: Any) -> tuple[Any, Any]:
+    def told() -> str:
+        origin = function if hasattr(function, "__qualname__") else type(function)
+        return f"{origin.__qualname__} from {package_of_code(origin.__module__)}, which was passed to transform_batches"
+
+    with noting_origin(lambda: f"in {told()}"):
+        pair: object = function(features, labels)
+    if not isinstance(pair, tuple | list) or len(pair) != 2:
+        raise HookError(f"{told()}, returned {pair!r:.200}; it must return a pair (features, labels).")
+    return pair[0], pair[1]
 
 
 class LoopRun:
@@ -175,7 +188,7 @@ class LoopRun:
         def convert(element: object) -> Any:
             features, labels = split_element(element)
             for function in functions:
-                features, labels = function(features, labels)
+                features, labels = _transformed(function, features, labels)
             return features if labels is None else (features, labels)
 
         def needed() -> bool:

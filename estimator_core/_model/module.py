@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from estimator_core._model.adapter import Binding, ModuleAdapter, Trainable, trainable_rule
 from estimator_core._model.factory import factory_of
 from estimator_core._model.scope import active_scope
+from estimator_core._plugins.discovery import describe, noting_origin
 from estimator_core.errors import ArgumentTypeError, PluginError, VariableError
 
 if TYPE_CHECKING:
@@ -162,16 +163,16 @@ def module(
     scope.require_outermost(f"ec.module(name={name!r})", "make the module outside and call it inside")
     rule = trainable_rule(trainable)
     made, factory, adapter = _made(factory_or_module, adapters or _plugin_adapters)
-    scope.modules[path] = adapter.bind(
-        Binding(
-            scope=scope,
-            path=path,
-            module=made,
-            make=factory.make if factory is not None else None,
-            made_in_trace=factory is not None and factory.in_trace,
-            trainable=rule,
-        )
+    binding = Binding(
+        scope=scope,
+        path=path,
+        module=made,
+        make=factory.make if factory is not None else None,
+        made_in_trace=factory is not None and factory.in_trace,
+        trainable=rule,
     )
+    with noting_origin(lambda: f"in bind() of {describe(adapter, 'module adapter')}, for the module {path!r}"):
+        scope.modules[path] = adapter.bind(binding)
     return scope.modules[path]
 
 
@@ -219,7 +220,8 @@ def write_back(
     if not of_module:
         known = ", ".join(sorted({path.split("/")[0] for path in values})) or "none"
         raise VariableError(f"There are no variables under {name!r}; the first parts of their paths are: {known}.")
-    adapter.write_back(instance, of_module)
+    with noting_origin(lambda: f"in write_back() of {describe(adapter, 'module adapter')}, for the module {name!r}"):
+        adapter.write_back(instance, of_module)
 
 
 def _adapter_of(thing: object, lookup: AdapterLookup) -> ModuleAdapter | None:

@@ -28,10 +28,10 @@ def checked_api(plugin: object) -> tuple[int, int]:
     if stated is None:
         raise PluginError(f"it states no contract version; add `{pair}` to its plugin module")
     match stated:
-        case (int(major), int(minor)):
+        case (int(major), int(minor)) if min(major, minor) >= 0 and not isinstance(major, bool):
             pass
         case _:
-            raise PluginError(f"ESTIMATOR_PLUGIN_API is {stated!r}; it must be a pair of integers: `{pair}`")
+            raise PluginError(f"ESTIMATOR_PLUGIN_API is {stated!r}; it must be a pair of integers from 0: `{pair}`")
     if major != own_major or minor > own_minor:
         cure = "upgrade estimator-core" if (major, minor) > hookspecs.PLUGIN_API else "upgrade the plugin"
         raise PluginError(

@@ -1,10 +1,12 @@
-"""Finds installed plugins by their entry points, without importing any of them."""
+"""Finds installed plugins by their entry points, without importing any of them, and names the plugin of an error."""
 
 from __future__ import annotations
 
+import contextlib
+import functools
 import importlib
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib import metadata
 from pathlib import Path
@@ -183,6 +185,51 @@ def made_for(error: BaseException, distribution: str | None) -> str:
         if need.lower().replace("_", "-").startswith("estimator-core")
     ]
     return f" ({distribution} requires {needs[0]}; this is estimator-core {core_version()})" if needs else ""
+
+
+def note_origin(error: BaseException, where: str) -> None:
+    """Records the origin of an error, unless a more precise one is known."""
+    if not getattr(error, "_estimator_hook_noted", False):
+        with contextlib.suppress(Exception):  # an error that does not accept notes stays unchanged
+            error.add_note(where)
+            error._estimator_hook_noted = True  # type: ignore[attr-defined]  # noqa: SLF001 - a mark of ours
+
+
+@contextlib.contextmanager
+def noting_origin(where: Callable[[], str]) -> Generator[None]:
+    """Adds a note about the origin of an error in the block.
+
+    `where` is called only for an error, as it searches packages.
+    """
+    try:
+        yield
+    except BaseException as error:
+        note_origin(error, where())
+        raise
+
+
+def describe(hook: object, what: str = "hook") -> str:
+    """Describes a hook or a similar object by class and package, for messages."""
+    kind = type(hook)
+    return f"{what} {kind.__qualname__} from {package_of_code(kind.__module__)}"
+
+
+@functools.cache
+def package_of_code(module: str) -> str:
+    """Returns the name and version of the distribution of a module, for messages; the module if there is none."""
+    top, home = module.partition(".")[0], package_folder(module)
+    plugins = [entry for entry in metadata.entry_points(group=GROUP) if entry.module.partition(".")[0] == top]
+    near = [entry for entry in plugins if package_folder(entry.module) == home]  # several may share a namespace
+    named = ["estimator-core"] if top == "estimator_core" else [one.dist.name for one in near or plugins if one.dist]
+    # An editable installation does not list its packages.
+    found = set(named or metadata.packages_distributions().get(top, []))
+    if len(found) != 1:
+        return f"module {module}"
+    (distribution,) = found
+    try:
+        return f"{distribution} {metadata.version(distribution)}"
+    except metadata.PackageNotFoundError:
+        return distribution
 
 
 def _named(distribution: metadata.Distribution | None) -> tuple[str, str | None]:

@@ -164,9 +164,15 @@ class Plugins:
             raise
         if registered.plugin.builtin:  # the tests of the core compare these
             return made
-        contract = import_target(self.kinds()[kind].contract)
+        told = self.kinds()[kind].contract
+        try:
+            contract = import_target(told)
+        except (Exception, SystemExit) as error:
+            words = f"the contract {told} of kind {kind!r} cannot be imported"
+            raise PluginError(f"{registered.describe()}: {words}: {type(error).__name__}: {error}") from error
         if isinstance(contract, type):  # the contract of an input is no class
-            refuse_misfit(made, contract, f"{registered.describe()} returned {made!r}", PluginError)
+            where = f"{registered.describe()} returned an object of {type(made).__qualname__}"
+            refuse_misfit(made, contract, where, PluginError)
         return made
 
     def find(self, kind: str, name: str) -> Registered:

@@ -115,7 +115,8 @@ def component_of(role: str, choices: Mapping[str, str | None], plugins: Plugins,
             f"{where}: {label} cannot be made for this role, which passes the arguments {sorted(arguments)}: "
             f"{type(error).__name__}: {error}"
         ) from error
-    contract, told = import_target(plugins.kinds()[known.kind].contract), f"{where}: {label} returned {made!r}"
+    contract = import_target(plugins.kinds()[known.kind].contract)
+    told = f"{where}: {label} returned an object of {type(made).__qualname__}"
     if not isinstance(made, contract) and not getattr(contract, "_is_protocol", False):
         raise PluginError(f"{told}, which does not implement {contract.__name__}")
     refuse_misfit(made, contract, told, PluginError)

@@ -188,7 +188,7 @@ def opening_line(records: Sequence[PluginRecord]) -> str:
         'plugins: acme 2.0; hooks added to every run by: acme 2.0 (switch off: ESTIMATOR_PLUGINS_BLOCK=acme)'
     """
     loaded = [record for record in records if record.status == "loaded"]
-    failed = [f"{record.label} ({record.error})" for record in records if record.status == "failed"]
+    failed = [f"{record.label} ({' '.join(record.error.split())})" for record in records if record.status == "failed"]
     parts = [f"plugins: {', '.join(_labels(loaded)) or 'none'}"]
     for capability, words in CAPABILITIES.items():
         doing = [record for record in loaded if capability in record.capabilities]

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
 from estimator_core import _moved
 from estimator_core._files import located, scheme_of
 from estimator_core._plugins import Plugins, plugins_in_use
+from estimator_core._plugins.discovery import note_origin
 from estimator_core._storage.contract import Storage, StorageError, StorageGoneError
 from estimator_core._storage.local import LocalStorage
 from estimator_core.errors import ArgumentError, PluginLookupError
@@ -52,12 +54,60 @@ def open_storage(location: str | os.PathLike[str], plugins: Plugins | None = Non
             raise StorageError(f"{path} cannot be used as a directory: {error.strerror}.") from error
         return LocalStorage(path)
     name, found = _served(scheme, plugins)
+    label = found.find("storage", name).describe()
     try:
-        return found.make("storage", name, text, options=found.options("storage", name))
+        made: Any = found.make("storage", name, text, options=found.options("storage", name))
     except TypeError as error:
-        label = found.find("storage", name).plugin.label
-        error.add_note(f"storage {name!r} of {label} is called with a URL and options=")
+        error.add_note(f"{label} is called with a URL and options=")
         raise
+    told: Any = _OfPlugin(made, label)
+    return told
+
+
+#: The type of the answer of each method. `put_stream` is absent, because its chunks may fail for reasons of the caller.
+_ANSWERS = {
+    "put_new": (object, ""),
+    "put": (object, ""),
+    "get": (bytes | bytearray, "bytes"),
+    "get_ranges": (Iterable, "a list of bytes"),
+    "list": (Iterable, "an iterator of Entry"),
+    "now": (int | float, "the Unix time"),
+    "delete": (object, ""),
+}
+
+
+class _OfPlugin:
+    """A storage whose unexpected errors and wrong answers name its plugin."""
+
+    def __init__(self, storage: Any, label: str) -> None:
+        self._storage, self._label = storage, label
+        self.put_stream, self.close = storage.put_stream, storage.close
+        vars(self).update({name: self._named(name) for name in _ANSWERS})
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(vars(self)["_storage"], name)
+
+    @property
+    def url(self) -> str:
+        return self._storage.url
+
+    def _named(self, name: str) -> Callable[..., Any]:
+        member, (wanted, words), label = getattr(self._storage, name), _ANSWERS[name], self._label
+
+        def call(*arguments: Any, **named: Any) -> Any:
+            try:
+                answer = member(*arguments, **named)
+            except StorageError:  # names the storage and the key
+                raise
+            except Exception as error:
+                note_origin(error, f"in {name}{arguments!r:.100} of {label}")
+                raise
+            if not isinstance(answer, wanted):
+                told = f"{name}{arguments!r:.100} returned {answer!r:.100}; it must return {words}"
+                raise StorageError(f"{label}: {told}. Upgrade its package.")
+            return answer
+
+        return call
 
 
 def at_url(location: str, plugins: Plugins | None) -> Any:

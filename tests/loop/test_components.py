@@ -167,7 +167,7 @@ def test_default_hooks_of_plugins_are_another_matter(make: Any, train_input: Any
             r"components=\{'log': 'acme_lgo'\}\): there is no hook 'acme_lgo'.\s+Did you mean 'acme_",
         ),
         ({"log": "acme_demanding"}, r"acme_demanding.* cannot be made for this role, which passes .*'every_n_iter'"),
-        ({"log": "acme_no_hook"}, "returned 7, which does not implement Hook"),
+        ({"log": "acme_no_hook"}, "returned an object of int, which does not implement Hook"),
     ],
     ids=["unknown name", "cannot be made", "no hook"],
 )

@@ -1,8 +1,9 @@
 """Tests that a component that does not fulfil its contract is refused before step 1, with plugin, member and remedy."""
 
-from collections.abc import Iterator, Mapping
+import functools
+from collections.abc import Generator, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import optax
@@ -19,7 +20,7 @@ from estimator_core.errors import (
     VariableError,
 )
 from estimator_core.plugins import Plugins
-from estimator_core.storage import LocalStorage, Storage, open_storage
+from estimator_core.storage import LocalStorage, Storage, StorageError, open_storage
 from estimator_core.testing import tiny_estimator, tiny_input_fn, tiny_model_fn
 
 #: A plugin with one component, whose target is the class `Made`.
@@ -246,3 +247,225 @@ def test_methods_that_yield_fulfil_a_contract_of_iterators(tmp_path: Path) -> No
 
     refuse_misfit(Yields(tmp_path), Storage, "the storage", ArgumentTypeError)
     assert list(Yields(tmp_path).list("")) == []
+
+
+class Fetches(Protocol):
+    """A contract with members of every form."""
+
+    colour: str
+
+    def get(self, key: str) -> str: ...
+
+
+class Further(Fetches, Protocol):
+    async def fetch(self, key: str) -> str: ...
+    def rows(self) -> Generator[int]: ...
+    def __call__(self, key: str) -> str: ...
+    def __len__(self) -> int: ...
+    @staticmethod
+    def merged(one: int, other: int) -> int: ...
+    @classmethod
+    def load(cls, path: str) -> "Further": ...
+
+
+def with_client(method: Any) -> Any:
+    """Passes an argument that the caller does not have."""
+
+    @functools.wraps(method)
+    def call(self: Any, *arguments: Any) -> Any:
+        return method(self, "client", *arguments)
+
+    return call
+
+
+class Right:
+    colour = "red"
+
+    def __repr__(self) -> str:
+        raise RuntimeError("not connected")
+
+    @with_client
+    def get(self, client: str, key: str) -> str:
+        return client + key
+
+    async def fetch(self, key: str) -> str:
+        return key
+
+    def rows(self) -> Iterator[int]:
+        yield 1
+
+    def __call__(self, key: str) -> str:
+        return key
+
+    def __len__(self) -> int:
+        return 0
+
+    @staticmethod
+    def merged(one: int, other: int) -> int:
+        return one + other
+
+    @classmethod
+    def load(cls, path: str) -> Any:
+        return cls()
+
+
+def test_a_component_fulfils_a_contract_of_any_form(site: Any) -> None:
+    """Each of these members was once refused, or examined with one argument less, and a failing repr failed the run."""
+    refuse_misfit(Right(), Further, "it", ArgumentTypeError)
+    code = "from tests.plugins.test_contracts import Right\nclass Made(Right):\n    name = 'acme_one'\n"
+    kind = "from estimator_core.plugins import Component, Kind\ndef estimator_kinds():\n    return [Kind("
+    kind += "name='fetcher', title='fetchers', contract='tests.plugins.test_contracts:Further', target='a class', "
+    site.add("acme-kinds", kind + "suite='HookSuite')]\n")
+    assert installed(site, "fetcher", code).make("fetcher", "acme_one")("a") == "a"
+
+
+@pytest.mark.parametrize(
+    ("fault", "message"),
+    [
+        ({"colour": None}, "it has no `colour`, which Further requires"),
+        ({"__call__": None}, "`__call__` is .*, but Further requires a method"),
+        ({"__call__": lambda self: ""}, r"`__call__\(\)` is called as `__call__\(key\)`: too many"),
+        ({"__len__": None}, "it has no `__len__`, which Further requires"),
+        ({"merged": staticmethod(lambda one: one)}, r"`merged\(one\)` is called as `merged\(one, other\)`"),
+        ({"load": classmethod(lambda cls: cls)}, r"`load\(\)` is called as `load\(path\)`"),
+    ],
+)
+def test_a_misfit_of_any_form_is_refused(fault: dict[str, Any], message: str) -> None:
+    members = {**vars(Right), "__repr__": object.__repr__, **fault}
+    wrong = type("Wrong", (), {name: member for name, member in members.items() if member is not None})
+    with pytest.raises(ArgumentTypeError, match=message):
+        refuse_misfit(wrong(), Further, "it", ArgumentTypeError)
+
+
+def test_a_contract_that_cannot_be_imported_is_named(site: Any) -> None:
+    kind = "from estimator_core.plugins import Component, Kind\ndef estimator_kinds():\n    return [Kind("
+    site.add(
+        "acme-kinds",
+        kind + "name='fetcher', title='f', contract='acme_kinds.no:Fetcher', target='a class', suite='HookSuite')]\n",
+    )
+    plugins = installed(site, "fetcher", "class Made: pass")
+    with pytest.raises(PluginError, match=r"fetcher 'acme_one' of acme 1\.0 .*contract acme_kinds\.no:Fetcher of kind"):
+        plugins.make("fetcher", "acme_one")
+
+
+@pytest.mark.parametrize(
+    ("fault", "message"),
+    [
+        (
+            "def probe(self): raise OSError('no driver')",
+            r"probe\(\) failed, .* OSError: no driver\. Upgrade its package",
+        ),
+        ("def probe(self): return None", r"probe\(\) returned None; it must return Available or Unavailable"),
+        ("def devices(self): return None", r"devices\(\) returned None; it must return a sequence of at least one"),
+        ("def devices(self): return []", r"devices\(\) returned \[\]; it must return a sequence of at least one"),
+    ],
+)
+def test_a_backend_that_breaks_its_contract_is_named(site: Any, tmp_path: Path, fault: str, message: str) -> None:
+    plugins = installed(site, "backend", BACKEND.format(fault=fault))
+    with pytest.raises(PluginError, match=rf"backend Made from acme 1\.0: {message}"):
+        tiny_estimator(tmp_path / "model", backend="acme_one", plugins=plugins).train(tiny_input_fn(), steps=1)
+
+
+@pytest.mark.parametrize("member", ["initialize", "devices"])
+def test_an_error_of_a_backend_names_it(site: Any, tmp_path: Path, member: str) -> None:
+    plugins = installed(site, "backend", BACKEND.format(fault=f"def {member}(self): raise OSError('no driver')"))
+    with pytest.raises(OSError, match="no driver") as raised:
+        tiny_estimator(tmp_path / "model", backend="acme_one", plugins=plugins).train(tiny_input_fn(), steps=1)
+    assert raised.value.__notes__ == [f"in {member}() of backend Made from acme 1.0"]
+
+
+def test_an_automatic_choice_leaves_out_a_backend_whose_probe_fails(
+    site: Any, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    priority = "\ndef estimator_capabilities():\n    return ['priority']\n"
+    code = BACKEND.format(fault="def probe(self): raise OSError('no driver')")
+    site.add("acme", ONE.format(kind="backend") + priority, files={"made.py": code})
+    estimator = tiny_estimator(tmp_path / "model", backend="auto", plugins=site.plugins())
+    assert estimator.train(tiny_input_fn(), steps=1).latest_checkpoint() is not None
+    assert (
+        "backend acme_one is left out, because its plugin is broken: backend Made from acme 1.0: probe()" in caplog.text
+    )
+
+
+def test_an_error_in_the_binding_of_a_module_names_the_adapter(site: Any, tmp_path: Path) -> None:
+    code = (
+        "class Made:\n    name, library = 'acme_one', 'acme.made'\n"
+        "    def handles(self, module): return type(module).__name__ == 'Layer'\n"
+        "    def bind(self, binding): raise OSError('no weights')\n"
+        "    def write_back(self, module, values): pass\n"
+    )
+    plugins = installed(site, "adapter", code)
+
+    class Layer:
+        pass
+
+    def model_fn(features: Any, labels: Any, mode: str) -> ec.EstimatorSpec:
+        ec.module(Layer(), name="layer")
+        return ec.EstimatorSpec(mode, loss=(features["x"] ** 2).mean(), train_op=optax.sgd(0.1))
+
+    with pytest.raises(Exception, match="no weights") as told:
+        ec.Estimator(model_fn, str(tmp_path), plugins=plugins).train(tiny_input_fn(), steps=1)
+    words = "in bind() of module adapter Made from acme 1.0, for the module 'layer'"
+    assert words in "".join(getattr(told.value, "__notes__", []))
+
+
+@pytest.mark.parametrize("answer", [None, {"x": 1, "y": 2}, (1, 2, 3)])
+def test_a_transform_of_batches_that_returns_no_pair_is_named(tmp_path: Path, answer: Any) -> None:
+    class Doubles(ec.Hook):
+        def begin(self, run: Any) -> None:
+            run.transform_batches(self.doubled)
+
+        def doubled(self, features: Any, labels: Any) -> Any:
+            return answer
+
+    words = (
+        r"Doubles\.doubled from module tests\.plugins\.test_contracts, which was passed to transform_batches, returned"
+    )
+    with pytest.raises(HookError, match=rf"{words} .*; it must return a pair \(features, labels\)"):
+        tiny_estimator(str(tmp_path)).train(tiny_input_fn(), steps=1, hooks=[Doubles()])
+
+
+def test_an_error_of_a_transform_of_batches_names_it(tmp_path: Path) -> None:
+    class Doubles(ec.Hook):
+        def begin(self, run: Any) -> None:
+            run.transform_batches(lambda features, labels: features["absent"])
+
+    with pytest.raises(Exception, match="absent") as told:
+        tiny_estimator(str(tmp_path)).train(tiny_input_fn(), steps=1, hooks=[Doubles()])
+    assert "Doubles.begin.<locals>.<lambda> from module tests" in "".join(getattr(told.value, "__notes__", []))
+
+
+STORAGE = """
+from estimator_core.storage import LocalStorage
+class Made(LocalStorage):
+    def __init__(self, url, options):
+        super().__init__("{folder}")
+    {fault}
+"""
+
+
+@pytest.mark.parametrize(
+    ("fault", "message"),
+    [
+        ("def get(self, key): return None", r"get\('a',\) returned None; it must return bytes\. Upgrade its package"),
+        ("def list(self, prefix): return None", r"list\('',\) returned None; it must return an iterator of Entry"),
+        ("def get_ranges(self, key, ranges): return 3", r"get_ranges\(.*\) returned 3; it must return a list of bytes"),
+        ("def now(self): return None", r"now\(\) returned None; it must return the Unix time"),
+    ],
+)
+def test_a_storage_that_breaks_its_contract_is_named(site: Any, tmp_path: Path, fault: str, message: str) -> None:
+    plugins = installed(site, "storage", STORAGE.format(folder=tmp_path, fault=fault))
+    storage = open_storage("acme-one://box", plugins=plugins)
+    assert isinstance(storage, Storage)
+    storage.put("a", b"1")
+    with pytest.raises(StorageError, match=rf"storage 'acme_one' of acme 1\.0 \(acme\.made:Made\): {message}"):
+        for _ in (storage.get("a"), storage.list(""), storage.get_ranges("a", [(0, 1)]), storage.now()):
+            pass
+
+
+def test_an_unexpected_error_of_a_storage_names_it(site: Any, tmp_path: Path) -> None:
+    fault = "def get(self, key): raise KeyError('etag')"
+    storage = open_storage("acme-one://box", installed(site, "storage", STORAGE.format(folder=tmp_path, fault=fault)))
+    with pytest.raises(KeyError, match="etag") as raised:
+        storage.get("a")
+    assert raised.value.__notes__ == ["in get('a',) of storage 'acme_one' of acme 1.0 (acme.made:Made)"]

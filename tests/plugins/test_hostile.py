@@ -58,6 +58,8 @@ WRONG_API = {
     "next-contract": ("ESTIMATOR_PLUGIN_API = (2, 0)\n", "contract 2.0; this core offers 1.3: upgrade estimator-core"),
     "old-contract": ("ESTIMATOR_PLUGIN_API = (0, 9)\n", "contract 0.9; this core offers 1.3: upgrade the plugin"),
     "odd-contract": ("ESTIMATOR_PLUGIN_API = '1.0'\n", "must be a pair of integers"),
+    "negative-contract": ("ESTIMATOR_PLUGIN_API = (1, -1)\n", "(1, -1); it must be a pair of integers from 0"),
+    "logical-contract": ("ESTIMATOR_PLUGIN_API = (True, 0)\n", "(True, 0); it must be a pair of integers from 0"),
 }
 
 
@@ -119,6 +121,15 @@ def test_the_command_lists_all_of_them(site):
     assert text.returncode == 0
     assert all(name in text.stdout for name in causes)
     assert "hello from a plugin" not in text.stdout.replace("printed at import: 'hello from a plugin'", "")
+
+
+def test_a_cause_of_several_lines_is_indented_in_the_list_and_one_line_in_the_log(site):
+    site.add("ill", "raise ValueError('first\\nsecond  third')")
+    site.add_component("sound", "head", "sound")
+    lines = site.run("plugins").stdout.splitlines()
+    at = lines.index("    failed: ValueError: first")
+    assert lines[at + 1] == "        second  third"
+    assert "failed to load: ill 1.0 (ValueError: first second third)" in site.plugins().opening_line()
 
 
 def test_the_strict_switch_of_the_command(site):

@@ -22,7 +22,7 @@ CORE = ROOT / "estimator_core"
 
 #: The code lines by room. Modules directly in the package count together.
 BUDGETS = {
-    "_backends": 583,  # meshes that follow the hardware, names of axes, results of a predictor, memory of compilers
+    "_backends": 603,  # meshes that follow the hardware, names of axes, results of a predictor, failing ones
     "_builtin_hooks": 541,  # a file for each hook, summaries of evaluations, intervals checked and told by name
     "_checkpoint": 2588,  # the catalog, audits, incremental saves, others' checkpoints, URLs, full quotas, few reads
     "_cli": 677,  # options of all commands anywhere, who takes them, errors of one line, URLs, pipes, long paths
@@ -30,15 +30,15 @@ BUDGETS = {
     "_export": 541,  # words of host transforms, formats that take one export, URLs, complex outputs, wrong shapes told
     "_inputs": 1670,  # global batches, the contract with the data, byte order, masks, exact columns, wide numbers
     "_journal": 799,  # damage, moved parts and what to do, a store that never answers, ends of calls, few snapshots
-    "_loop": 4213,  # results of components, evaluations at saves, killed ends, hooks of the chief, misfit listeners
+    "_loop": 4194,  # results of components, evaluations at saves, killed ends, hooks of the chief, misfit listeners
     "_metrics": 458,  # totals that are summed and merged side by side, and traced once; which way a metric is good
-    "_model": 1257,  # programs that Estimators, variables and tables share, two adapters of a module, failing ones
+    "_model": 1259,  # programs that Estimators, variables and tables share, two adapters of a module, failing ones
     "_packs": 608,
-    "_plugins": 1723,  # contracts of what is made, identity by distribution, code named and locked, policies
+    "_plugins": 1761,  # contracts of what is made, identity by distribution, code named and locked, origins
     "_step": 1502,  # text labels, any ids, programs, joined columns, tables in forms, notes, optimizers by row
-    "_storage": 356,  # file:// in all its forms, files at URLs, for plugins, included
+    "_storage": 394,  # file:// in all its forms, files at URLs, answers of storages of plugins
     "_summaries": 330,  # the lock of an event file, and a directory that is removed between two uses
-    "flat": 2933,  # arguments of methods and exporters, series of processes, trace states, dead and owed calls, faults
+    "flat": 2946,  # arguments of methods and exporters, series of processes, trace states, dead and owed calls, faults
 }
 
 #: The modules that every author of a model, a hook or a plugin must know.

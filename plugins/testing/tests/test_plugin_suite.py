@@ -225,6 +225,32 @@ def test_the_doctor_shows_why_a_plugin_does_not_load(tmp_path):
     assert "is installed, but has no entry point in the group 'estimator.plugins', only in: " in elsewhere.stderr
 
 
+@pytest.mark.parametrize(
+    ("requirement", "fault"),
+    [
+        ("acme-absent>=2", 'ill requires acme-absent>=2, which is not installed; pip install "acme-absent>=2"'),
+        ("numpy<1", "ill requires numpy<1, which is not numpy "),
+        ("numpy>=1", ""),
+        ("acme-absent; python_version < '3'", ""),
+        ("acme-absent; extra == 'test'", ""),
+    ],
+)
+def test_the_doctor_finds_requirements_that_are_not_met(tmp_path, requirement, fault):
+    """A package that was installed with `pip install --no-deps` was once found well."""
+    site = Site(tmp_path)
+    site.add("ill", "", requires=f"estimator-core>=0.1,<0.2\nRequires-Dist: {requirement}")
+    done = site.run("plugins", "doctor", "ill")
+    assert (done.returncode, fault in done.stdout) == (int(bool(fault)), True), done.stdout
+
+
+def test_the_doctor_finds_missing_requirements_of_a_plugin_that_does_not_load(tmp_path):
+    site = Site(tmp_path)
+    site.add("ill", "import acme_absent", requires="estimator-core>=0.1,<0.2\nRequires-Dist: acme-absent")
+    done = site.run("plugins", "doctor", "ill", "--json")
+    fault = 'ill requires acme-absent, which is not installed; pip install "acme-absent"'
+    assert json.loads(done.stdout)["faults"] == ["ModuleNotFoundError: No module named 'acme_absent'", fault]
+
+
 def test_the_doctor_calls_functions_of_a_plugin_that_needs_another(tmp_path):
     """It left the other plugin out, so that this one did not load: it reported a fault, and noticed no network."""
     site = Site(tmp_path)

@@ -16,6 +16,8 @@ from importlib import metadata
 from typing import Any, TypeVar
 from unittest import mock
 
+from packaging.requirements import Requirement
+
 from estimator_core import hookspecs
 from estimator_core.cli import command_names
 from estimator_core.errors import ArgumentError, EstimatorError
@@ -246,6 +248,22 @@ def check_requires_the_core(examined: Examined) -> Iterator[str]:
             )
 
 
+def check_requirements_are_met(examined: Examined) -> Iterator[str]:
+    """The packages that its distribution requires are installed, in versions that it accepts."""
+    if examined.record.distribution is None:
+        return
+    for need in map(Requirement, metadata.requires(examined.record.distribution) or ()):
+        if need.marker is not None and not need.marker.evaluate({"extra": ""}):
+            continue
+        try:
+            found = metadata.version(need.name)
+        except metadata.PackageNotFoundError:
+            found = None
+        if found is None or not need.specifier.contains(found, prereleases=True):
+            told = f"which is not {need.name} {found}, the installed version" if found else "which is not installed"
+            yield f'{examined.record.distribution} requires {need}, {told}; pip install "{need.name}{need.specifier}"'
+
+
 CHECKS: tuple[Callable[[Examined], Iterator[str]], ...] = (
     check_loads,
     check_import_is_light,
@@ -261,6 +279,7 @@ CHECKS: tuple[Callable[[Examined], Iterator[str]], ...] = (
     check_run_hooks,
     check_network_is_declared,
     check_requires_the_core,
+    check_requirements_are_met,
 )
 
 #: The group of entry points in which a package names its plugin module.

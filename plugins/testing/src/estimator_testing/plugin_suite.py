@@ -77,6 +77,10 @@ class PluginSuite(Suite):
         """Its distribution requires estimator-core within two bounds, and the packages that define its kinds."""
         self._apply(checks.check_requires_the_core)
 
+    def test_requirements_are_met(self) -> None:
+        """The packages that its distribution requires are installed, in versions that it accepts."""
+        self._apply(checks.check_requirements_are_met)
+
     def _apply(self, check: Callable[[checks.Examined], Iterator[str]]) -> None:
         faults = list(check(_examined(self.plugin)))
         assert not faults, "; ".join(faults)

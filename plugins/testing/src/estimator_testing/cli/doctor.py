@@ -13,7 +13,13 @@ from typing import Any
 from estimator_core.errors import ArgumentError
 from estimator_core.plugins import Kind, default_plugins
 from estimator_testing.migration import lacking, migrate_file, source_files
-from estimator_testing.plugin_checks import CHECKS, examine_plugin, installed_module, names_to_examine
+from estimator_testing.plugin_checks import (
+    CHECKS,
+    check_requirements_are_met,
+    examine_plugin,
+    installed_module,
+    names_to_examine,
+)
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -105,7 +111,9 @@ def examine(name: str) -> dict[str, Any]:
         print(f"{record.label}, entry point {record.name!r}: {record.status}")
         print(f"  {record.error}")
         print(record.traceback, file=sys.stderr, end="")
-        return {"plugin": record.label, "faults": [record.error]}
+        unmet = list(check_requirements_are_met(examined))
+        print("".join(f"  {fault}\n" for fault in unmet), end="")
+        return {"plugin": record.label, "faults": [record.error, *unmet]}
     print(f"{record.label}, entry point {record.name!r}: module {record.module}")
     for report in examined.reports[:1]:
         print(f"  imported in {1e3 * report.seconds:.0f} ms by a fresh process")
