@@ -113,17 +113,17 @@ class Series(Protocol):
         False
     """
 
-    def follow(self, topic: str, at: Callable[[], int]) -> Callable[[], None]:
-        """Begins a series of operations of the devices, in which all processes take part.
+    def follow(self, at: Callable[[], int]) -> Callable[[], None]:
+        """Ends the series of operations of the devices that the last call has begun, and begins the next one.
 
-        When a process ends the series, those that have begun more operations than it are told that it is lost to them.
+        All processes take part in the same series. When a process ends one, those that have begun more operations than
+        it are told that it is lost to them. The call waits for no other process.
 
         Args:
-            topic: the name of the series, the same in all processes, and used once.
             at: a function that returns the number of operations that this process has begun. Any thread may call it.
 
         Returns:
-            The function that ends the series in this process. It waits for no other process.
+            A function that ends this series earlier. It waits for no other process.
         """
         ...
 

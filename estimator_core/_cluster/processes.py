@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import itertools
 import json
 import math
 import re
@@ -82,9 +81,6 @@ class Processes:
 
 #: The number of batches that this process has drawn together with the others, in one item.
 _DRAWN = [0]
-_CALLS = itertools.count()
-#: The functions that end the series of batches between two calls. There is one after the first call.
-_ENDS: list[Callable[[], None]] = []
 #: The seconds that an error of the device network waits for the report of which process was lost.
 _NEWS_SECS = 30.0
 
@@ -148,7 +144,7 @@ def announce(
     hooks: Sequence[object],
     versions: Callable[[], Sequence[Mapping[str, str]]],
     **arguments: object,
-) -> None:
+) -> Callable[[], None]:
     """Waits until all processes have arrived at the same call.
 
     Args:
@@ -159,22 +155,22 @@ def announce(
             versions, also of jax.
         arguments: the arguments that decide how long the call takes and what it does: numbers, text, or lists of them.
 
+    Returns:
+        The function to call when this process breaks the call off, so that the others do not wait for it.
+
     Raises:
         ArgumentError: the calls differ, or some processes took more predictions before; raised in all processes.
         ProcessLostError: a process is lost.
     """
     if processes.count == 1:
-        return
+        return _nothing
     import jax
 
     kinds = [f"{type(hook).__module__}.{type(hook).__qualname__}" for hook in hooks]
     packages = [f"jax {jax.__version__}", *(f"{one['distribution']} {one['version']}" for one in versions())]
     own = {"call": call, **arguments, "hooks": kinds, "versions": packages}
-    while _ENDS:
-        _ENDS.pop()()
+    end = processes.follow(lambda: _DRAWN[0]) if isinstance(processes, Series) else _nothing
     told, drawn = zip(*gather(processes, "call", [own, _DRAWN[0]]), strict=True)
-    if isinstance(processes, Series):
-        _ENDS.append(processes.follow(f"batches after call {next(_CALLS)}", lambda: _DRAWN[0]))
     if len(set(drawn)) > 1:
         first = drawn.index(min(drawn))
         raise ArgumentError(
@@ -188,6 +184,11 @@ def announce(
                 f"{_in_words(index, other, told[0])}. All processes must run the same program with the same arguments. "
                 "Put work for process 0 alone into a hook or an exporter."
             )
+    return end
+
+
+def _nothing() -> None:
+    pass
 
 
 def _in_words(index: int, one: Mapping[str, object], other: Mapping[str, object]) -> str:

@@ -110,8 +110,12 @@ class RunContext:
         """
         processes = self.devices.processes
         with ending_together(processes):
-            announce(processes, call, hooks=hooks, versions=self.plugins.versions, **arguments)
-            yield
+            end = announce(processes, call, hooks=hooks, versions=self.plugins.versions, **arguments)
+            try:
+                yield
+            except GeneratorExit:  # no error: the caller takes no more predictions
+                end()
+                raise
 
     @property
     def training(self) -> bool:

@@ -26,11 +26,11 @@ BUDGETS = {
     "_builtin_hooks": 541,  # a file for each hook, summaries of evaluations, intervals checked and told by name
     "_checkpoint": 2588,  # the catalog, audits, incremental saves, others' checkpoints, URLs, full quotas, few reads
     "_cli": 677,  # options of all commands anywhere, who takes them, errors of one line, URLs, pipes, long paths
-    "_cluster": 495,  # every environment refused by name, who has ended or stopped predictions, broken connections
+    "_cluster": 492,  # every environment refused by name, who has ended or stopped predictions, broken connections
     "_export": 541,  # words of host transforms, formats that take one export, URLs, complex outputs, wrong shapes told
     "_inputs": 1670,  # global batches, the contract with the data, byte order, masks, exact columns, wide numbers
     "_journal": 799,  # damage, moved parts and what to do, a store that never answers, ends of calls, few snapshots
-    "_loop": 4194,  # results of components, evaluations at saves, killed ends, hooks of the chief, misfit listeners
+    "_loop": 4198,  # results of components, evaluations at saves, killed ends, chief hooks, misfits, broken-off calls
     "_metrics": 458,  # totals that are summed and merged side by side, and traced once; which way a metric is good
     "_model": 1259,  # programs that Estimators, variables and tables share, two adapters of a module, failing ones
     "_packs": 608,

@@ -9,6 +9,21 @@ import models
 import estimator_core as ec
 
 
+class _Predicts(ec.Hook):
+    """Takes some predictions of another Estimator after step 3."""
+
+    def __init__(self, estimator: ec.Estimator, count: int) -> None:
+        self._other, self._count = ec.Estimator(models.classifier, config=estimator.config, params={"width": 8}), count
+
+    def next_step(self, step: int) -> int:
+        return 3 if step < 3 else 1000
+
+    def after_step(self, run: object, step: int, out: object) -> None:
+        for number, _ in enumerate(self._other.predict(models.eval_input(16))):
+            if number == self._count:
+                break
+
+
 def main(model_dir: str, what: str) -> None:
     config = ec.RunConfig(model_dir=model_dir, tf_random_seed=1, save_checkpoints_steps=2)
     estimator = ec.Estimator(models.classifier, config=config, params={"width": 8})
@@ -26,6 +41,10 @@ def main(model_dir: str, what: str) -> None:
         for number, _ in enumerate(estimator.predict(models.eval_input(16))):
             if second and number == 4:
                 break
+    elif what.startswith("predictions in a hook"):  # the second process takes few of them, the first all or some
+        estimator.train(models.train_input(16), steps=2)
+        mine = 4 if second else 40 if what.endswith("both") else 1000
+        estimator.train(models.train_input(16), steps=4, hooks=[_Predicts(estimator, mine)])
     elif what.startswith("predictions then evaluate"):  # the second process takes few of them, the first all or some
         estimator.train(models.train_input(16), steps=2)
         predictions = estimator.predict(models.eval_input(16))

@@ -67,6 +67,17 @@ def test_a_process_that_takes_few_predictions_and_calls_again_is_named(tmp_path:
     assert not list(tmp_path.glob("done.*"))
 
 
+@pytest.mark.parametrize("what", ["predictions in a hook", "predictions in a hook, both"])
+def test_a_process_that_takes_few_predictions_in_a_hook_is_named(tmp_path: Path, what: str) -> None:
+    """No further call follows, in which the processes would compare how many they have taken. They waited forever."""
+    done = launch("calls_worker.py", 2, None, arguments=[str(tmp_path), what], timeout=120)
+    assert re.search(
+        r"\[0\] .*Process 1 of 2 .* is lost: it has stopped taking predictions, and process 0 waits", done.stdout
+    ), done.stdout
+    assert done.returncode == 75
+    assert not list(tmp_path.glob("done.*"))
+
+
 @pytest.mark.slow
 def test_processes_that_stop_at_different_predictions_end_before_their_batches_mix(tmp_path: Path) -> None:
     done = launch("calls_worker.py", 2, None, arguments=[str(tmp_path), "predictions then evaluate both"], timeout=120)

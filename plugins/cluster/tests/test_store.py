@@ -134,17 +134,40 @@ def test_a_service_that_answers_is_not_named():
 def test_who_ends_a_series_before_another_is_named_to_it(two):
     """A process that is no further, or in another series, is not affected."""
     store, made = two
-    for topic in ("first", "second"):
-        ends = [one.follow(topic, lambda: 4) for one in made]
+    for _ in range(2):
+        ends = [one.follow(lambda: 4) for one in made]
         ends[1]()
         assert not made[0]._watch.changed.wait(2.5)
         ends[0]()
+    ends[0]()  # again, as a generator that is collected late
     assert len([key for key in store.values if key.startswith("est/r/0/stopped/1/")]) == 1
-    made[0].follow("third", lambda: 5)
-    made[1].follow("third", lambda: 4)()
+    made[0].follow(lambda: 5)
+    ends[0]()  # not the series of now
+    made[1].follow(lambda: 4)()
     assert made[0]._watch.changed.wait(10)
     lost = made[0].lost()
     assert lost.describe(2).startswith("Process 1 of 2 (host-1, pid 1) is lost: it has stopped taking predictions, and")
+
+
+def test_who_ends_a_series_earlier_is_named_to_who_has_ended_it_too(two):
+    """Both went on with different batches."""
+    _, made = two
+    drawn = [5, 4]
+    for index, one in enumerate(made):
+        one.follow(lambda index=index: drawn[index])()
+    drawn[:] = [9, 9]  # of something else
+    assert made[0]._watch.changed.wait(10)
+    assert "Process 1 of 2" in made[0].lost().describe(2)
+
+
+def test_who_waits_for_a_process_that_has_left_learns_that_it_stopped_earlier(two):
+    """The error named only an operation inside the package."""
+    _, made = two
+    for one, drawn in zip(made, (5, 4), strict=True):
+        one.follow(lambda drawn=drawn: drawn)
+    made[1].close()
+    with pytest.raises(ProcessLostError, match=r"Process 1 of 2 .* it has stopped taking predictions, and process 0"):
+        made[0].barrier("closed connection", 10)
 
 
 def test_a_lost_connection_ends_with_a_status_that_restarts(two):

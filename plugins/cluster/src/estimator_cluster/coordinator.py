@@ -103,9 +103,9 @@ class JaxCoordinator:
             self._on_news()
         return self._watch.lost
 
-    def follow(self, topic: str, at: Callable[[], int]) -> Callable[[], None]:
-        """Begins a series of operations of the devices, and returns the function that ends it in this process."""
-        return self._watch.follow(topic, at)
+    def follow(self, at: Callable[[], int]) -> Callable[[], None]:
+        """Begins the next series of operations of the devices, and returns a function that ends it earlier."""
+        return self._watch.follow(at)
 
     def close(self) -> None:
         """Leaves the other processes. Process 0 waits until they have left."""
@@ -143,6 +143,7 @@ class JaxCoordinator:
                 raise self._error()
             for process in sorted(self._watch.left if self.index == 0 else self._watch.left & {0}):
                 if self._store.first(f"{place}/{process if self.index == 0 else name}") is None:
+                    self._watch.look_for_stopped()  # says more
                     self._watch.note(process, f"it has ended, while others wait for it at {topic!r}")
                     raise self._error()
             if time.monotonic() > deadline:

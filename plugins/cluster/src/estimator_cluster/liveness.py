@@ -58,8 +58,8 @@ class Watch:
         self._lock = threading.Lock()
         self._ended = threading.Event()
         self._unanswered = 0.0
-        self._series: dict[str, Callable[[], int]] = {}
-        self._counts: dict[str, int] = {}
+        self._series: tuple[int, Callable[[], int]] = 0, lambda: 0  # its number, and the operations begun
+        self._told = 0  # the last series that this process has ended
         self.lost: Lost | None = None
         self.left: set[int] = set()
         self.changed, self.alone = threading.Event(), threading.Event()
@@ -99,31 +99,34 @@ class Watch:
             elif told["by"] != self._index:
                 self.note(told["index"], told["reason"], tell=False)
 
-    def follow(self, topic: str, at: Callable[[], int]) -> Callable[[], None]:
-        """Begins a series of operations of the devices. A process that ends it is lost to those that are further in it.
+    def follow(self, at: Callable[[], int]) -> Callable[[], None]:
+        """Ends the series of operations of the devices, and begins the next one.
+
+        A process that ends a series is lost to those that are further in it.
 
         Args:
-            topic: the name of the series.
             at: a function that returns the number of operations that this process has begun.
 
         Returns:
-            The function that ends the series in this process.
+            A function that ends this series earlier.
         """
-        self._series[topic] = at
-        return lambda: self._end_series(topic)
+        number = self._series[0]
+        self._end_series(number)
+        self._series = number + 1, at
+        return lambda: self._end_series(number + 1)
 
-    def _end_series(self, topic: str) -> None:
-        at = self._series.pop(topic, None)
-        if at is not None:
+    def _end_series(self, number: int) -> None:
+        if self._told < number == self._series[0]:
+            self._told, at = number, self._series[1]()
+            self._series = number, lambda: at  # what this process begins later belongs to no series
             place = f"{self._stopped}/{self._index}"
             with contextlib.suppress(StoreGoneError):
                 self._store.delete(place)  # the others need only the newest one
-                self._store.put(place, json.dumps({"by": self._index, "topic": topic, "at": at()}))
+                self._store.put(place, json.dumps({"by": self._index, "series": number, "at": at}))
 
     def leave(self) -> None:
         """Tells all processes that this one has left."""
-        for topic in list(self._series):
-            self._end_series(topic)
+        self._end_series(self._series[0])
         self.tell("left", self._index)
 
     def end(self) -> None:
@@ -142,21 +145,27 @@ class Watch:
             self.note(0, f"its coordination service no longer answers: {error}", tell=False)
 
     def _look(self) -> None:
+        place = 0, 0
         while not self._ended.wait(LOOK_SECS):
             self.refresh()
-            self._look_for_stopped()
+            before, place = place, self._place()
+            if place == before:  # it may wait in its devices
+                self.look_for_stopped()
 
-    def _look_for_stopped(self) -> None:
-        """Looks whether another process has ended a series in which this one is further, and has not moved lately."""
-        counts, self._counts = self._counts, {topic: at() for topic, at in list(self._series.items())}
-        if any(counts.get(topic) == count for topic, count in self._counts.items()):
-            for told in map(json.loads, self._store.values(self._stopped)):
-                if self._counts.get(told["topic"], 0) > told["at"]:
-                    self.note(
-                        told["by"],
-                        f"it has stopped taking predictions, and process {self._index} waits for its part of the next "
-                        "batch. All must stop at the same prediction",
-                    )
+    def _place(self) -> tuple[int, int]:
+        number, at = self._series
+        return number, at()
+
+    def look_for_stopped(self) -> None:
+        """Looks whether another process has ended the series of this one, which is further in it."""
+        number, at = self._place()
+        for told in map(json.loads, self._store.values(self._stopped)):
+            if told["series"] == number and told["at"] < at:
+                self.note(
+                    told["by"],
+                    f"it has stopped taking predictions, and process {self._index} waits for its part of the next "
+                    "batch. All must stop at the same prediction",
+                )
 
     def _listen(self) -> None:
         turn = time.monotonic()
