@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from estimator_heads.base_head import BaseHead as BaseHead
     from estimator_heads.binary_class_head import BinaryClassHead as BinaryClassHead
     from estimator_heads.data.contract import HeadContract as HeadContract
+    from estimator_heads.data.learned_facts import digest as digest
     from estimator_heads.data.rule import Fault as Fault
     from estimator_heads.data.rule import not_finite as not_finite
     from estimator_heads.data.rule import shown as shown
@@ -61,6 +62,7 @@ _HOME = {
     "adagrad": "optimizers",
     "adam": "optimizers",
     "add_metrics": "added_metrics",
+    "digest": "data.learned_facts",
     "ftrl": "optimizers",
     "not_finite": "data.rule",
     "shown": "data.rule",

@@ -17,6 +17,7 @@ from estimator_canned_tabular.columns.indicator import IndicatorColumn
 from estimator_canned_tabular.columns.numeric import BucketizedColumn, NumericColumn
 from estimator_canned_tabular.columns.one_feature import OneFeature
 from estimator_canned_tabular.columns.sequence import SequenceNumericColumn
+from estimator_canned_tabular.columns.vocabulary import VocabularyFileCategoricalColumn, VocabularyListCategoricalColumn
 from estimator_canned_tabular.columns.weighted import WeightedCategoricalColumn
 from estimator_canned_tabular.host.checked_numbers import CheckedNumbers
 from estimator_canned_tabular.host.number_rule import NumberRule
@@ -24,6 +25,7 @@ from estimator_canned_tabular.host.spelling import spelling_of
 from estimator_canned_tabular.host.transform import FeatureIds
 from estimator_canned_tabular.host.word_rule import WordRule
 from estimator_core.errors import ArgumentError
+from estimator_heads import digest
 
 
 @dataclass(frozen=True)
@@ -122,6 +124,16 @@ class FeaturePlan:
             fills[fill_name(key)] = np.asarray(fill, np.float32)
         return {**features, **fills} if fills else features
 
+    def vocabularies(self) -> dict[str, str]:
+        """Returns a digest of what the ids of each feature mean: of its vocabularies and the boundaries of its buckets.
+
+        Vocabulary files are read again if they changed.
+        """
+        found: dict[str, set[str]] = {}
+        for key, meaning in (pair for column in self.columns for pair in _meanings(column)):
+            found.setdefault(key, set()).add(digest(meaning))
+        return {key: "+".join(sorted(digests)) for key, digests in found.items()}
+
     def checks(self) -> tuple[CheckedNumbers, ...]:
         """Returns the rules as a transform for exports, or no transform if there are no rules."""
         rules = {
@@ -161,6 +173,18 @@ def _numbers_in(column: Any) -> Iterator[NumericColumn]:
         yield from (source for part in column.parts_in_order() for source in _numbers_in(part))
     elif isinstance(column, (IndicatorColumn, EmbeddingColumn, WeightedCategoricalColumn)):
         yield from _numbers_in(column.categorical_column)
+
+
+def _meanings(column: Any) -> Iterator[tuple[str, tuple[Any, ...]]]:
+    """Yields the features that a column reads as categories, with the words or boundaries that its ids stand for."""
+    if isinstance(column, BucketizedColumn):
+        yield column.source_column.key, column.boundaries
+    elif isinstance(column, (VocabularyListCategoricalColumn, VocabularyFileCategoricalColumn)):
+        yield column.key, column.tokens
+    elif isinstance(column, CrossedColumn):
+        yield from (pair for part in column.parts_in_order() for pair in _meanings(part))
+    elif hasattr(column, "categorical_column"):
+        yield from _meanings(column.categorical_column)
 
 
 def _words_in(column: Any) -> Iterator[str]:

@@ -48,7 +48,7 @@ def contract_of(head: Any, plan: FeaturePlan) -> HeadContract:
     """Returns the requirements of the head and the columns on the data."""
     weights = _weights_of(head)
     words = {key: replace(rule, weighs=key in weights) for key, rule in plan.word_rules().items()}
-    return HeadContract(head, {**plan.rules(), **words}, lambda known: plan.checks())
+    return HeadContract(head, {**plan.rules(), **words}, lambda known: plan.checks(), plan.vocabularies)
 
 
 def with_host_parts(model_fn: ModelFn, plan: FeaturePlan, contract: HeadContract) -> ModelFn:

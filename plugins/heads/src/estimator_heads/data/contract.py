@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from estimator_core.errors import InputError
+from estimator_core.errors import CheckpointMismatchError, InputError
 from estimator_core.modes import ModeKeys
 from estimator_heads.data.export_labels import OfStrings
 from estimator_heads.data.label_sets import LabelSets
-from estimator_heads.data.learned_facts import declare, recall
+from estimator_heads.data.learned_facts import VOCABULARIES, declare, digest, recall
 from estimator_heads.data.learning import learn_from
 from estimator_heads.data.places import Keeping, Parts, Place, RefusalError, absent, found_again
 from estimator_heads.data.rule import DataRule
@@ -21,6 +21,10 @@ if TYPE_CHECKING:
     from estimator_core.inputs import HostTransform
 
 _LABELS = "labels"  # the name of labels that are one array
+
+
+def _no_vocabularies() -> Mapping[str, str]:
+    return {}
 
 
 def _nothing_exported(known: Mapping[str, Any]) -> Sequence[HostTransform]:
@@ -38,6 +42,8 @@ class HeadContract:
         head: the head whose `label_rules` and `weight_rules` apply.
         features: rules by feature name.
         exported: a function from the facts learned about the features to their transforms in an export.
+        vocabularies: a function that returns a digest of what the ids of each feature mean. Every checkpoint contains
+            these digests and those of class names. A model with other ones is refused.
 
     Example:
         >>> import estimator_heads as eh
@@ -56,6 +62,7 @@ class HeadContract:
         head: Any,
         features: Mapping[str, DataRule] | None = None,
         exported: Callable[[Mapping[str, Any]], Sequence[HostTransform]] = _nothing_exported,
+        vocabularies: Callable[[], Mapping[str, str]] = _no_vocabularies,
     ) -> None:
         self._given = head
         rules: Mapping[str, DataRule] = getattr(head, "label_rules", dict)()
@@ -68,7 +75,7 @@ class HeadContract:
         )
         converted = [place for place in labels if not isinstance(place.rule, LabelSets)]
         self._label_names = {place.key: place.name for place in converted}
-        self._exported = exported
+        self._exported, self._vocabularies = exported, vocabularies
         self._known: dict[str, Any] = {}
         self._settled = False  # whether the facts are final: they were learned, or read from a checkpoint
 
@@ -92,6 +99,8 @@ class HeadContract:
         training, with_labels = mode == ModeKeys.TRAIN, mode != ModeKeys.PREDICT
         places = [place for place in self._places if with_labels or place.in_predictions]
         if not places:
+            if training:
+                self._learn((), whole=False)
             return source, None
         kept = self._keeping(places, check=check)
         if hasattr(source, "mapped"):
@@ -144,10 +153,22 @@ class HeadContract:
     def _recall(self, memory: Path) -> None:
         if not self._settled and (found := recall(memory)) is not None:
             self._known, self._settled = found, True
+        of_labels = {name: digest(self._known[name]) for name in self._label_names.values() if name in self._known}
+        trained: Mapping[str, str] = {**of_labels, **self._known.get(VOCABULARIES, {})}
+        for name, current in self._digests().items():
+            if trained.get(name, current) != current:
+                raise CheckpointMismatchError(_other_ids(name))
 
     def _learn(self, elements: Any, *, whole: bool) -> None:
         if not self._settled:
-            self._known, self._settled = learn_from(elements, self._places, whole=whole), True
+            learned, digests = learn_from(elements, self._places, whole=whole), self._digests()
+            self._known, self._settled = {**learned, **({VOCABULARIES: digests} if digests else {})}, True
+
+    def _digests(self) -> dict[str, str]:
+        """Returns the digests of all vocabularies that were set, by the names of places."""
+        named = ((place.name, getattr(place.rule, "names", None)) for place in self._places if place.of_labels)
+        classes = {name: digest(names) for name, names in named if names is not None}
+        return {**classes, **{f"features/{key}": made for key, made in self._vocabularies().items()}}
 
     def _keeping(self, places: Sequence[Place], *, check: bool) -> Keeping:
         """Returns the function that applies all rules to an element."""
@@ -183,6 +204,19 @@ class HeadContract:
             return features, labels
 
         return kept
+
+
+def _other_ids(name: str) -> str:
+    """Returns the message about ids that do not mean what they meant in training."""
+    kind, _, key = name.partition("/")
+    if kind == _LABELS:
+        what = f"The label_vocabulary{f' of head {key!r}' if key else ''} differs from the classes"
+    else:
+        what = f"The vocabulary or the boundaries of the feature {key!r} differ from those"
+    return (
+        f"{what} that the model in this model_dir was trained with, so its ids have other meanings. Use the ones of "
+        "the training, in their order. Or train with the new ones in another model_dir."
+    )
 
 
 def _of_stream(kept: Keeping, parts: Parts | None) -> Callable[[Any], Any]:

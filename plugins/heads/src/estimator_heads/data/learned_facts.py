@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,18 @@ from estimator_core.errors import ArgumentError, CheckpointNotFoundError
 
 #: The name of the variable, which contains the bytes of a JSON object.
 VARIABLE = "data_contract"
+#: The key of the digests of vocabularies among the facts.
+VOCABULARIES = "vocabularies"
+
+
+def digest(words: Iterable[Any]) -> str:
+    """Returns a digest of words or numbers in their order.
+
+    Example:
+        >>> digest(["a", "b"]) == digest(("a", "b")), digest(["a", "b"]) == digest(["b", "a"])
+        (True, False)
+    """
+    return hashlib.sha256(repr(tuple(words)).encode()).hexdigest()[:16]
 
 
 def declare(known: Mapping[str, Any]) -> None:

@@ -1,0 +1,115 @@
+"""Tests that a model refuses vocabularies, classes and buckets other than those it was trained with."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import estimator_canned_tabular as ct
+import estimator_core as ec
+from estimator_core.checkpoint import load_variables
+from estimator_core.errors import CheckpointMismatchError
+
+FEATURES = {"city": np.array(["Rome", "Bonn", "Oslo", "Rome"] * 4), "age": np.linspace(1, 60, 16).astype(np.float32)}
+CLASSES = np.array(["no", "yes", "yes", "no"] * 4)
+
+
+def _cities(directory: Path, words: str = "Rome Bonn Oslo") -> Any:
+    path = directory / "cities.txt"
+    path.write_text("\n".join(words.split()) + "\n")
+    return ct.categorical_column_with_vocabulary_file("city", path)
+
+
+def _listed(words: str = "Rome Bonn Oslo") -> Any:
+    return ct.categorical_column_with_vocabulary_list("city", words.split())
+
+
+def _buckets(*boundaries: float) -> Any:
+    return ct.bucketized_column(ct.numeric_column("age"), list(boundaries))
+
+
+def _estimator(directory: Path, *columns: Any, classes: tuple[str, ...] | None = ("no", "yes")) -> ec.Estimator:
+    return ct.LinearClassifier(
+        list(columns), label_vocabulary=None if classes is None else list(classes), model_dir=directory / "run"
+    )
+
+
+def _input() -> Any:
+    return ec.inputs.numpy_input_fn(FEATURES, CLASSES, batch_size=8, num_epochs=1, shuffle=False)
+
+
+@pytest.mark.parametrize("words", ["Bonn Rome Oslo", "Rome Bonn Kiel"])
+@pytest.mark.parametrize("mode", ["train", "evaluate", "predict", "export"])
+def test_a_vocabulary_file_with_other_words_is_refused(tmp_path: Path, mode: str, words: str) -> None:
+    _estimator(tmp_path, _cities(tmp_path)).train(_input())
+    other = _estimator(tmp_path, _cities(tmp_path, words))
+    with pytest.raises(CheckpointMismatchError, match=r"vocabulary .* of the feature 'city' .* another model_dir"):
+        _use(other, mode)
+    _use(_estimator(tmp_path, _cities(tmp_path)), mode)
+
+
+def _use(estimator: ec.Estimator, mode: str) -> None:
+    if mode == "export":
+        example = {key: value[:1] for key, value in FEATURES.items()}
+        estimator.export_saved_model(
+            str(Path(estimator.model_dir, "export")), ec.export.build_raw_serving_input_receiver_fn(example)
+        )
+    elif mode == "predict":
+        list(estimator.predict(ec.inputs.numpy_input_fn(FEATURES, batch_size=8, shuffle=False)))
+    else:
+        getattr(estimator, mode)(_input())
+
+
+def test_an_estimator_notices_that_its_file_changed(tmp_path: Path) -> None:
+    estimator = _estimator(tmp_path, _cities(tmp_path)).train(_input())
+    _cities(tmp_path, "Bonn Rome Oslo")
+    with pytest.raises(CheckpointMismatchError, match="'city'"):
+        estimator.evaluate(_input())
+
+
+@pytest.mark.parametrize("inside", [ct.indicator_column, lambda one: ct.embedding_column(one, 2)])
+def test_vocabularies_inside_dense_columns_count(tmp_path: Path, inside: Any) -> None:
+    def deep(words: str) -> ec.Estimator:
+        return ct.DNNClassifier([3], [inside(_listed(words))], n_classes=2, model_dir=tmp_path / "run")
+
+    deep("Rome Bonn Oslo").train(_input())
+    with pytest.raises(CheckpointMismatchError, match="'city'"):
+        deep("Oslo Bonn Rome").train(_input())
+
+
+def test_so_do_those_inside_crosses(tmp_path: Path) -> None:
+    def crossed(words: str) -> Any:
+        return ct.crossed_column([_listed(words), _buckets(20, 40)], 50)
+
+    _estimator(tmp_path, crossed("Rome Bonn Oslo")).train(_input())
+    with pytest.raises(CheckpointMismatchError, match="'city'"):
+        _estimator(tmp_path, crossed("Rome Oslo Bonn")).train(_input())
+
+
+def test_buckets_with_other_boundaries_are_refused(tmp_path: Path) -> None:
+    _estimator(tmp_path, _buckets(20, 40)).train(_input())
+    with pytest.raises(CheckpointMismatchError, match="'age'"):
+        _estimator(tmp_path, _buckets(20, 50)).evaluate(_input())
+
+
+@pytest.mark.parametrize("first", [("no", "yes"), None])
+@pytest.mark.parametrize("mode", ["train", "evaluate"])
+def test_classes_in_another_order_are_refused(tmp_path: Path, mode: str, first: tuple[str, ...] | None) -> None:
+    _estimator(tmp_path, _listed(), classes=first).train(_input())
+    with pytest.raises(CheckpointMismatchError, match=r"label_vocabulary .* classes"):
+        _use(_estimator(tmp_path, _listed(), classes=("yes", "no")), mode)
+    _use(_estimator(tmp_path, _listed(), classes=("no", "yes")), mode)
+
+
+def test_a_file_and_a_list_of_the_same_words_are_the_same(tmp_path: Path) -> None:
+    _estimator(tmp_path, _cities(tmp_path)).train(_input())
+    assert _estimator(tmp_path, _listed()).train(_input()).latest_checkpoint().endswith("/4")
+
+
+def test_a_checkpoint_without_digests_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with monkeypatch.context() as before:
+        before.setattr("estimator_heads.data.contract.HeadContract._digests", lambda self: {})
+        old = _estimator(tmp_path, _listed()).train(_input())
+    assert "data_contract" not in load_variables(old.model_dir)
+    _estimator(tmp_path, _listed()).train(_input()).evaluate(_input())
