@@ -25,7 +25,7 @@ from estimator_core._loop.context import CallUnderWay, RunContext, outermost_con
 from estimator_core._loop.device_state import DeviceState
 from estimator_core._loop.initial_state import fresh_state, warm_start_source
 from estimator_core._loop.programs import Programs
-from estimator_core._loop.resuming import is_over
+from estimator_core._loop.resuming import is_over, reached_before
 from estimator_core._loop.train_arguments import TrainArguments, check_training
 from estimator_core._loop.train_call import execute
 from estimator_core._model_dir import agreed_model_dir, made_directory, model_dir_at
@@ -446,7 +446,7 @@ class Estimator:
         self._place.refresh(lambda: self._devices.processes)
         if is_over(self._devices, self._state, self.model_dir, max_steps):
             _log.info("Skipping training since max_steps has already saved.")
-            self._history.stop_reason = f"max_steps ({max_steps}) was reached before"
+            self._history.stop_reason = reached_before(max_steps, self.model_dir, self._params)
             return self
         model_dir = made_directory(self.model_dir)
         vars(self).pop("_states", None)  # it may keep the state of a checkpoint, which training does not use

@@ -27,6 +27,8 @@ _MEASURED = 8
 _DEPTH = 4
 #: The numbers of feeds. Every process opens the same feeds in the same order.
 _NUMBERS = itertools.count()
+#: Counts the slow inputs. The first one of a process is told, not each evaluation again.
+_SLOW = itertools.count()
 
 
 class Feed(Iterator[Any]):
@@ -74,7 +76,8 @@ class Feed(Iterator[Any]):
         # The first draw opens the input, so its time is not representative.
         seconds = statistics.median(times[1:])
         if seconds > QUICK_DRAW_SECS:
-            _log.info(
+            _log.log(
+                logging.DEBUG if next(_SLOW) else logging.INFO,
                 "Drawing a batch takes %.1f ms, so a thread draws %d batches ahead (RunConfig.prefetch).",
                 seconds * 1e3,
                 _DEPTH,

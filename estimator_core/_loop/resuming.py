@@ -23,7 +23,7 @@ from estimator_core._journal.reading import ended_since, lineage_of
 from estimator_core._loop.device_state import DeviceState
 from estimator_core._loop.initial_state import placed, put_all
 from estimator_core._loop.programs import Programs, state_shardings
-from estimator_core._loop.run_record import FILE, ended_step
+from estimator_core._loop.run_record import FILE, changed_hparams, ended_step
 from estimator_core._plugins import Plugins
 from estimator_core._step import Discovery, TrainState
 from estimator_core._step.state import flatten_opt_state, unflatten_opt_state
@@ -164,6 +164,23 @@ def is_over(devices: Devices, state: DeviceState, model_dir: str, max_steps: int
     if found is None or found.step < max_steps:
         return False
     return owed_ending(processes, found.path, model_dir=model_dir, steps=None, max_steps=max_steps) is None
+
+
+def reached_before(max_steps: int, model_dir: str, params: Any) -> str:
+    """Returns the stop reason of a call that had nothing to do, with the hyperparameters that differ from the run's.
+
+    Args:
+        max_steps: the argument of the call.
+        model_dir: the model_dir of the run.
+        params: the hyperparameters of the Estimator.
+    """
+    changed = changed_hparams(Path(model_dir), params)
+    if not changed:
+        return f"max_steps ({max_steps}) was reached before"
+    return (
+        f"max_steps ({max_steps}) was reached before, with other hyperparameters: {changed}. Nothing was trained with "
+        "the new ones. To train with them, choose another model_dir, or more steps to continue this run"
+    )
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -99,6 +99,20 @@ def ended_step(model_dir: Path, *, well: bool = False) -> int | None:
         return None
 
 
+def changed_hparams(model_dir: Path, params: Any) -> str:
+    """Returns the hyperparameters that differ from those of the newest start, as a text; "" if none is known to differ.
+
+    A value whose repr contains an address is not compared.
+    """
+    before, now = _read(model_dir / FILE).get("hparams"), plain(params)
+    if not (isinstance(before, dict) and isinstance(now, dict)):
+        return ""
+    old, new = ({name: json.dumps(value) for name, value in values.items()} for values in (before, now))
+    pairs = [(name, old.get(name, "not set"), new.get(name, "not set")) for name in {**old, **new}]
+    known = [(name, *both) for name, *both in pairs if both[0] != both[1] and " at 0x" not in "".join(both)]
+    return ", ".join(f"{name} was {was:.60} and is {now:.60}" for name, was, now in known)
+
+
 def _read(path: Path) -> dict[str, Any]:
     """Returns the record; an empty one if the file does not exist or has other contents."""
     try:
@@ -140,7 +154,9 @@ def plain(value: Any) -> Any:
         value = value.values()
     if isinstance(value, Mapping):
         return {str(key): MASK if _hides(key, item) else plain(item) for key, item in value.items()}
-    if isinstance(value, (list, tuple, set, frozenset)):
+    if isinstance(value, (set, frozenset)):
+        return sorted(map(plain, value), key=repr)  # their order differs in every process
+    if isinstance(value, (list, tuple)):
         return [plain(item) for item in value]
     return repr(value)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import tracemalloc
 import types
@@ -42,6 +43,23 @@ def test_steps_add_up_and_max_steps_is_absolute(make_estimator: Any, train_input
     assert log == []
     assert estimator.stop_reason == "max_steps (8) was reached before"
     assert make_estimator().train(train_input, max_steps=9).latest_checkpoint().endswith("/9")
+
+
+def test_a_finished_run_names_the_hyperparameters_that_it_was_not_trained_with(
+    make_estimator: Any, train_input: Any
+) -> None:
+    first = {"rate": 0.1, "units": (3, 4), "nan": float("nan"), "names": {"a", "b"}, "fn": lambda: 0}
+    make_estimator(params=first).train(train_input, max_steps=4)
+    same = make_estimator(params={**first, "fn": lambda: 1}).train(train_input, max_steps=4)
+    assert same.stop_reason == "max_steps (4) was reached before"
+    other = make_estimator(params={"rate": 0.5, "units": [3, 5], "more": 1}).train(train_input, max_steps=4)
+    assert other.stop_reason == (
+        "max_steps (4) was reached before, with other hyperparameters: rate was 0.1 and is 0.5, "
+        "units was [3, 4] and is [3, 5], nan was NaN and is not set, "
+        'names was ["a", "b"] and is not set, more was not set and is 1. Nothing was trained with the new ones. '
+        "To train with them, choose another model_dir, or more steps to continue this run"
+    )
+    assert make_estimator(params={"rate": 0.5}).train(train_input, max_steps=5).stop_reason == "reached step 5"
 
 
 @pytest.mark.parametrize(
@@ -402,3 +420,15 @@ def test_every_call_knows_the_part_of_the_input_that_it_draws(tmp_path: Path) ->
     run.open(lambda: [{"x": np.zeros(8)}], context).close()
     assert run.input_part == (1, 2)
     assert run.input_rows(8).tolist() == [4, 5, 6, 7]
+
+
+def test_a_slow_input_is_told_once_and_not_for_every_evaluation(
+    make_estimator: Any, train_input: Any, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr("estimator_core._loop.batches._SLOW", itertools.count())
+    monkeypatch.setattr("estimator_core._loop.batches.QUICK_DRAW_SECS", 0.0)
+    caplog.set_level("INFO", logger="estimator_core")
+    estimator = make_estimator().train(train_input, steps=12)
+    for _ in range(2):
+        estimator.evaluate(train_input, steps=12)
+    assert caplog.text.count("Drawing a batch takes") == 1
