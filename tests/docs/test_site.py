@@ -111,6 +111,11 @@ def test_every_page_is_in_the_navigation() -> None:
     assert len(listed) == len(set(listed))
 
 
+def test_every_page_for_users_has_a_chosen_place() -> None:
+    guides = next(part["How-to guides"] for part in stage.configuration()["nav"] if "How-to guides" in part)
+    assert [part for part in guides if isinstance(part, dict) and "More" in part] == []
+
+
 def test_links_become_links_between_pages() -> None:
     text = stage.texts()["index.md"]
     assert "](tutorial.md)" in text

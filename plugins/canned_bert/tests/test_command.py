@@ -50,10 +50,24 @@ def pretrained(tmp_path, files):
     return place
 
 
+NAMES = ("train", "dev")
+
+
 def command(files, model_dir, *arguments):
     fixed = ["--max-seq-length", "12", "--train-batch-size", "16", "--learning-rate", "0.003"]
     places = ["--data", str(files), "--model-dir", str(model_dir)]
     return main(["bert-classifier", *places, *fixed, *map(str, arguments)])
+
+
+def _share_of_the_most_frequent_class(files):
+    train, dev = ([line.split("\t")[0] for line in (files / f"{name}.tsv").read_text().splitlines()] for name in NAMES)
+    return dev.count(max(sorted(set(train)), key=train.count)) / len(dev)
+
+
+def test_the_help_lists_every_size(capsys):
+    with pytest.raises(SystemExit):
+        main(["bert-classifier", "--help"])
+    assert "tiny, mini, small, medium, base, large (default: tiny)" in " ".join(capsys.readouterr().out.split())
 
 
 def test_train_evaluate_predict_write(files, pretrained, tmp_path, capsys):
@@ -62,6 +76,7 @@ def test_train_evaluate_predict_write(files, pretrained, tmp_path, capsys):
     assert command(files, model, *arguments, "--export-hugging-face", tmp_path / "out") == 0
     output = capsys.readouterr().out
     assert "predicted 10 examples" in output
+    assert "for comparison, the most frequent class of the training rows, " in output
     results = dict(line.split(" = ") for line in (model / "eval_results.txt").read_text().splitlines())
     assert float(results["eval_accuracy"]) == 1.0
     header, *lines = (model / "test_results.tsv").read_text().splitlines()
@@ -79,6 +94,7 @@ def test_train_evaluate_predict_write(files, pretrained, tmp_path, capsys):
     found = json.loads(output)
     assert "was reached before" in found["stop_reason"]
     assert found["metrics"]["eval_accuracy"] == 1.0
+    assert found["baseline"] == {"eval_accuracy": _share_of_the_most_frequent_class(files)}
     assert (found["predicted"], found["predictions"]) == (10, str(model / "test_results.tsv"))
     assert "predicted 10 examples" in log
 

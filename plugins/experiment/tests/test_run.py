@@ -13,8 +13,10 @@ from typing import Any
 
 import pytest
 
+import estimator_core as ec
 from estimator_core.cli import main
 from estimator_experiment.program import load_module
+from estimator_experiment.schedules import SCHEDULES
 
 PROGRAM = """
 import jax.numpy as jnp, numpy as np, optax
@@ -129,6 +131,14 @@ def test_another_model_dir_than_that_of_the_command_is_refused(
     program.write_text(program.read_text().replace("default_hooks=False", "model_dir='elsewhere'"))
     assert main(["run", str(program)]) == 2
     assert "of the experiment writes to 'elsewhere', but run_config says 'runs/line'" in capsys.readouterr().err
+
+
+def test_the_help_lists_every_schedule(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["run", "--help"])
+    text = " ".join(capsys.readouterr().out.split())
+    assert f"the method of Experiment to run: {', '.join(SCHEDULES)} (default:" in text
+    assert all(callable(getattr(ec.Experiment, name)) for name in SCHEDULES)
 
 
 def test_another_function_schedule_and_directory(program: Path) -> None:

@@ -194,6 +194,8 @@ def test_show_prints_the_whole_with_origins(tmp_path, monkeypatch, capsys):
     shown = tomllib.loads(text)
     assert shown["hparams"] == {"rate": 0.3, "layers": [2, 3]}
     assert shown["run_config"]["save_checkpoints_secs"] == "none"
+    assert shown["run_config"]["model_dir"] == "runs/line"
+    assert lines["run_config.model_dir"] == "default"
 
 
 def test_what_is_shown_is_a_configuration(tmp_path, monkeypatch, capsys):

@@ -56,6 +56,13 @@ def line(tmp_path, monkeypatch):
     return write_line(tmp_path, TOML + SWEEP)
 
 
+def test_a_missing_optuna_blames_no_line_of_the_file(line, monkeypatch, capsys):
+    monkeypatch.setitem(sys.modules, "optuna", None)
+    assert main(["sweep", "line.toml"]) == 2
+    told = capsys.readouterr().err.strip()
+    assert told == 'estimator sweep: error: Sweeps need optuna: pip install "estimator-runs[sweep]".'
+
+
 def told(search):
     """Returns the results of a sweep without times."""
     trials = search.shelf.study().get_trials(deepcopy=False)

@@ -16,7 +16,7 @@ CONFIG_FILES = ("config.json", "bert_config.json", "albert_config.json")
 ACTIVATIONS = ("gelu", "gelu_new", "relu", "tanh", "linear")
 
 # Hidden size, layers and heads of the sizes that google-research published.
-_SIZES = {
+SIZES = {
     "tiny": (128, 2, 2),
     "mini": (256, 4, 4),
     "small": (512, 4, 8),
@@ -118,9 +118,9 @@ class BertConfig:
         Raises:
             ArgumentError: the size is unknown.
         """
-        if size not in _SIZES:
-            raise ArgumentError(f"There is no BERT of size {size!r}. Sizes: {', '.join(_SIZES)}.")
-        hidden, layers, heads = _SIZES[size]
+        if size not in SIZES:
+            raise ArgumentError(f"There is no BERT of size {size!r}. Sizes: {', '.join(SIZES)}.")
+        hidden, layers, heads = SIZES[size]
         shape: dict[str, Any] = {"hidden_size": hidden, "num_hidden_layers": layers, "num_attention_heads": heads}
         values: dict[str, Any] = {**shape, "intermediate_size": 4 * hidden, **changes}
         return cls(**values)

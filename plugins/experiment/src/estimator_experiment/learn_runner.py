@@ -9,6 +9,7 @@ from estimator_core.config import RunConfig
 from estimator_core.errors import ArgumentError, ArgumentTypeError, did_you_mean
 from estimator_experiment.experiment import Experiment
 from estimator_experiment.hparams import HParams
+from estimator_experiment.schedules import SCHEDULES
 
 # Processes that train together make the same calls, so a worker runs the schedule of the chief.
 _BY_ROLE = {
@@ -18,17 +19,6 @@ _BY_ROLE = {
     "ps": "run_std_server",
     "evaluator": "continuous_eval",
 }
-
-_SCHEDULES = (
-    "continuous_eval",
-    "continuous_eval_on_train_data",
-    "continuous_train_and_eval",
-    "evaluate",
-    "run_std_server",
-    "test",
-    "train",
-    "train_and_evaluate",
-)
 
 
 def run(
@@ -106,10 +96,10 @@ def schedule_of(experiment: Experiment, name: Any) -> Callable[[], Any]:
     Raises:
         ArgumentError: there is no such method. The message lists the existing ones.
     """
-    if not isinstance(name, str) or name not in _SCHEDULES:
+    if not isinstance(name, str) or name not in SCHEDULES:
         raise ArgumentError(
-            f"Schedule references non-existent task {name!r}.{did_you_mean(name, _SCHEDULES)} Schedules: "
-            f"{', '.join(_SCHEDULES)}."
+            f"Schedule references non-existent task {name!r}.{did_you_mean(name, SCHEDULES)} Schedules: "
+            f"{', '.join(SCHEDULES)}."
         )
     return getattr(experiment, name)
 

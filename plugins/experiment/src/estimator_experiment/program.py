@@ -56,7 +56,7 @@ class Program:
             model_dir: the model_dir. None: from the settings, or `runs/<name of the file>`.
         """
         changes = dict(self.settings)
-        changes["model_dir"] = model_dir or changes.get("model_dir") or f"runs/{self.path.stem}"
+        changes["model_dir"] = model_dir or changes.get("model_dir") or default_model_dir(self.path)
         return RunConfig(**changes)
 
 
@@ -128,6 +128,11 @@ def load_program(file: str, settings: Sequence[str] = ()) -> Program:
         serving_input_receiver_fn=getattr(module, "serving_input_receiver_fn", None),
         settings=changes,
     )
+
+
+def default_model_dir(path: Path) -> str:
+    """Returns the model_dir of a program that sets none: `runs/<name of the file>`."""
+    return f"runs/{path.stem}"
 
 
 def file_and_function(file: str) -> tuple[str, str]:

@@ -7,6 +7,7 @@ import json
 import logging
 import math
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ import numpy as np
 
 import estimator_core as ec
 from estimator_canned_bert.classifier import BertClassifier
+from estimator_canned_bert.cli.baseline import baseline_of
 from estimator_canned_bert.cli.options import numbers
 from estimator_canned_bert.config import BertConfig
 from estimator_canned_bert.early_stop import StopWithoutImprovement
@@ -124,8 +126,12 @@ class Job:
         if self.classifier.config.is_chief:
             Path(self.args.model_dir, _RESULTS).write_text("\n".join(lines) + "\n", encoding="utf-8")
         print("\n".join(lines))
-        numbers = {name: float(value) for name, value in metrics.items()}
-        return {"metrics": {name: value if math.isfinite(value) else None for name, value in numbers.items()}}
+        found: dict[str, Any] = {"metrics": _json_numbers(metrics)}
+        if self.data.train is not None:
+            baseline = baseline_of(self.data.train, dev, regression=self.data.regression)
+            print(f"for comparison, {baseline.told}")
+            found["baseline"] = _json_numbers(baseline.metrics)
+        return found
 
     def predict(self) -> dict[str, Any]:
         """Predicts the test file. Each line of the result has the prediction and the probability of each class."""
@@ -202,6 +208,11 @@ def _known_labels(args: argparse.Namespace) -> list[str] | None:
     if args.task_name or args.regression or not begun or _train_files(args):
         return None
     return json.loads(path.read_text(encoding="utf-8")).get("labels") or None
+
+
+def _json_numbers(metrics: Mapping[str, Any]) -> dict[str, float | None]:
+    numbers = {name: float(value) for name, value in metrics.items()}
+    return {name: value if math.isfinite(value) else None for name, value in numbers.items()}
 
 
 def _needed(split: Split | None, name: str, directory: str) -> Split:

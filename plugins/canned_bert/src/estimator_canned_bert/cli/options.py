@@ -6,6 +6,7 @@ import argparse
 import math
 from typing import Any
 
+from estimator_canned_bert.config import SIZES
 from estimator_core.cli import local_path
 from estimator_core.errors import ArgumentError
 
@@ -55,7 +56,11 @@ def _data(group: Any) -> None:
 def _model(group: Any) -> None:
     group.add_argument("--init-checkpoint", help="a Hugging Face directory or a TensorFlow checkpoint")
     group.add_argument("--bert-config-file", help="config.json (default: next to the weights)")
-    group.add_argument("--size", default="tiny", help="size of a model without pretrained weights (default: tiny)")
+    group.add_argument(
+        "--size",
+        default="tiny",
+        help=f"size of a model without pretrained weights: {', '.join(SIZES)} (default: tiny)",
+    )
     group.add_argument(
         "--vocab-size", type=int, default=8000, help="size of a vocabulary built from train (default: 8000)"
     )

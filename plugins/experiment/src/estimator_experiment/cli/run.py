@@ -14,6 +14,7 @@ from typing import Any
 
 from estimator_core.errors import ArgumentError
 from estimator_experiment.opening import not_empty
+from estimator_experiment.schedules import SCHEDULES
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -29,8 +30,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--schedule",
         help=(
-            "the method of Experiment to run (default: by the role of this process, train_and_evaluate "
-            "without other processes)"
+            f"the method of Experiment to run: {', '.join(SCHEDULES)} (default: by the role of this process, "
+            "train_and_evaluate without other processes)"
         ),
     )
     parser.add_argument(

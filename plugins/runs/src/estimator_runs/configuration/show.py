@@ -11,6 +11,7 @@ import tomli_w
 
 from estimator_core.config import RunConfig
 from estimator_core.summaries import without_secrets
+from estimator_experiment.program import default_model_dir
 from estimator_runs.configuration.in_force import plugin_settings, setting_name
 from estimator_runs.configuration.layers import KeyPath, paths_of
 from estimator_runs.configuration.reading import Read
@@ -32,6 +33,8 @@ def effective(read: Read) -> Iterator[tuple[str, Any, str]]:
     config = RunConfig(**run_config_fields(read.configuration, resolved))
     said_there = read.configuration.run_config.model_dump(include=set(resolved.values.get("run_config", {})))
     dumped["run_config"] = {one.name: said_there.get(one.name, getattr(config, one.name)) for one in fields(config)}
+    if config.model_dir is None:
+        dumped["run_config"]["model_dir"] = default_model_dir(read.path)
     settings = {one.name: one for one in plugin_settings(read)}
     for path, value in _leaves(dumped, ()):
         said = _has(resolved.values, path)

@@ -57,20 +57,20 @@ def distributions(space: Mapping[str, Parameter], resolved: Resolved) -> dict[st
     """Returns the distribution of each value.
 
     Raises:
+        ArgumentError: optuna is not installed.
         ConfigurationError: a parameter has neither a range nor choices, or an invalid range.
     """
-    found: dict[str, Any] = {}
+    kinds, found = engine().distributions, dict[str, Any]()
     for name, one in space.items():
         path = ("sweep", "space", name)
         try:
-            found[name] = _distribution(one)
+            found[name] = _distribution(one, kinds)
         except ValueError as error:
             raise ConfigurationError([at(resolved, path, str(error))]) from None
     return found
 
 
-def _distribution(one: Parameter) -> Any:
-    kinds = engine().distributions
+def _distribution(one: Parameter, kinds: Any) -> Any:
     if (one.choices is None) == (one.low is None and one.high is None):
         raise ValueError("write low and high, or choices.")
     if one.choices is not None:
