@@ -271,7 +271,7 @@ def test_a_name_of_a_private_module_has_a_row(name: str, package: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "module", ["canned.dnn", "estimator", "export.export_lib", "head.sequential_head", "hooks.hooks", "tpu.tpu_estimator"]
+    "module", ["canned.dnn", "estimator", "export.export_lib", "head.base_head", "hooks.hooks", "tpu.tpu_estimator"]
 )
 def test_the_import_of_a_private_module_is_no_unknown_name(module: str) -> None:
     package, _, name = f"tensorflow_estimator.python.estimator.{module}".rpartition(".")

@@ -10,7 +10,7 @@ from jax import lax
 from estimator_core.errors import ArgumentError, ExportError
 from estimator_core.export import ExportRequest, Feature, SignatureSpec
 from estimator_core.testing import ExportFormatSuite
-from estimator_exporters.onnx import OnnxFormat
+from estimator_exporters.onnx import OnnxFormat, convert
 
 
 class TestOnnx(ExportFormatSuite):
@@ -113,3 +113,40 @@ def test_what_only_newer_readers_run_is_refused_by_name(tmp_path):
 
     with pytest.raises(ExportError, match="uses Sub of uint32, which onnxruntime"):
         OnnxFormat().check(request(counted, (None,)))
+
+
+def test_another_thread_may_trace_during_a_conversion(monkeypatch):
+    """The converter replaced functions of jax in the whole process while it traced the program again."""
+    before, during = (jnp.cumsum, jax.nn.relu), []
+    evaluate = convert.evaluated
+
+    def evaluated(program, arrays):
+        during.append((jnp.cumsum, jax.nn.relu))
+        return evaluate(program, arrays)
+
+    monkeypatch.setattr(convert, "evaluated", evaluated)
+    OnnxFormat().check(request(lambda x: jax.nn.relu(x[:, 0]), (None, 2)))
+    assert during == [before, before]
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_a_program_of_64_bits(tmp_path, dtype):
+    """The converter set `jax_enable_x64` to False in the whole process, and refused the program."""
+    weight = np.full((), 0.1, dtype)
+    signature = SignatureSpec(
+        name="serving_default",
+        method="predict",
+        inputs={"x": Feature((None,), dtype), "i": Feature((None,), "int64")},
+        outputs={"y": Feature((None,), dtype), "j": Feature((None,), "int64")},
+        function=lambda weights, given: {"y": jnp.cumsum(given["x"]) * weights["w"] + 1, "j": given["i"] + 1},
+    )
+    x, i = np.array([2.0**20, 1e-9], dtype), np.array([2**40, -(2**40)])
+    jax.config.update("jax_enable_x64", True)
+    try:
+        OnnxFormat().write(ExportRequest(signatures={"serving_default": signature}, variables={"w": weight}), tmp_path)
+    finally:
+        jax.config.update("jax_enable_x64", False)
+    found = OnnxFormat().load(tmp_path).signatures["serving_default"](x=x, i=i)
+    assert {name: one.dtype.name for name, one in found.items()} == {"y": dtype, "j": "int64"}
+    np.testing.assert_allclose(found["y"], np.cumsum(x) * weight + 1, rtol=1e-6 if dtype == "float32" else 1e-15)
+    assert found["j"].tolist() == [2**40 + 1, 1 - 2**40]

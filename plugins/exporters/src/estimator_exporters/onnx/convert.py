@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import threading
 import warnings
 from collections.abc import Generator, Mapping
 from typing import Any
@@ -22,6 +23,7 @@ from estimator_exporters.onnx.primitives import evaluated, operations
 #: The version of ai.onnx, and of the file format. onnxruntime reads both since 1.20.
 OPSET, IR = 21, 10
 _LINE = "\n"
+_ONE_CONVERSION = threading.Lock()
 
 
 def traced(signature: SignatureSpec, variables: Mapping[str, Any]) -> core.ClosedJaxpr:
@@ -91,12 +93,13 @@ def _converted(signature: SignatureSpec, program: core.ClosedJaxpr, arguments: A
         return tuple(found[place] for place in places)
 
     try:
-        with _quiet():
+        with _quiet(), _without_replacements():
             return jax2onnx.to_onnx(
                 distinct,
                 [jax.ShapeDtypeStruct(one.shape, one.dtype) for one in program.in_avals],
                 model_name=signature.name,
                 opset=OPSET,
+                enable_double_precision=_has_doubles(program),
                 input_names=list(arguments.values()),
                 output_names=list(results.values()),
             )
@@ -178,6 +181,38 @@ def _kept_functions() -> Generator[None]:
     finally:
         for name, value in before.items():
             setattr(jnp, name, value)
+
+
+def _has_doubles(program: core.ClosedJaxpr) -> bool:
+    """Returns whether a program computes with float64. The converter then makes all its constants float64."""
+    values = [*program.in_avals, *(one.aval for equation in program.eqns for one in equation.outvars)]
+    return any(getattr(value, "dtype", None) == "float64" for value in values)
+
+
+@contextlib.contextmanager
+def _without_replacements() -> Generator[None]:
+    """Prevents the converter from replacing functions of jax and Flax, and the setting `jax_enable_x64`, in the whole
+    process while it traces.
+
+    The program consists of primitives with their dtypes, so it needs neither. Another thread may trace at this time.
+    """
+    from jax2onnx import user_interface  # pyright: ignore[reportMissingImports]
+    from jax2onnx.converter import conversion_api  # pyright: ignore[reportMissingImports]
+
+    where = {
+        "_activate_plugin_worlds": conversion_api,
+        "_force_jax_x64": conversion_api,
+        "_temporary_x64": user_interface,
+    }
+    with _ONE_CONVERSION:
+        before = {name: getattr(module, name) for name, module in where.items()}
+        try:
+            for name, module in where.items():
+                setattr(module, name, lambda *_: contextlib.nullcontext())
+            yield
+        finally:
+            for name, value in before.items():
+                setattr(where[name], name, value)
 
 
 @contextlib.contextmanager
