@@ -145,6 +145,21 @@ def test_another_program_is_no_rounding(case: str, tmp_path: Path, capsys: pytes
     assert found["drift"] is None
 
 
+def test_the_first_to_diverge_in_single_steps_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Only the JSON named it. The first difference of a free run may be grown rounding."""
+    recording, page = write_recording(tmp_path / "recording", adam=True), tmp_path / "page.html"
+    case = next(name for name in CASES if name.startswith("adam, "))
+    assert prove(case, recording, tmp_path, "--json") == 3
+    led = json.loads(capsys.readouterr().out)["led"]
+    first = next(each for each in led if not each["difference"] <= 1e-5)
+    assert prove(case, recording, tmp_path, "--html", str(page)) == 3
+    said = f"In steps that each begin with the old weights, it is {first['stage']}: {first['name']}, by "
+    assert said in capsys.readouterr().out.splitlines()[-1]
+    alone = page.read_text().partition("<h2>Steps that each begin with the old weights</h2>")[2]
+    assert f'<tr class="apart"><td>{first["stage"]}</td><td>{first["name"]}</td>' in alone
+    assert alone.count("<tr class=") == len(led)
+
+
 def test_what_is_not_here_differs(recording: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert prove("no such metric", recording, tmp_path, "--json") == 3
     found = json.loads(capsys.readouterr().out)

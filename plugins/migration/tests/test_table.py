@@ -59,6 +59,19 @@ def test_the_clipping_arguments_of_keras_optimizers_are_named(name: str) -> None
     assert {"clipvalue=", "clipnorm=", "global_clipnorm="} <= set(row.how.split())
 
 
+def test_combiners_of_sparse_embeddings() -> None:
+    """The table had no word on `combiner=`. The numbers are those of TensorFlow."""
+    row = find("tensorflow.nn.embedding_lookup_sparse")
+    assert row is not None
+    parts = "(rows * w[..., None]).sum(1)", "w.sum(1)[:, None]", "jnp.sqrt((w ** 2).sum(1))[:, None]", "sqrtn"
+    assert [part for part in parts if part not in row.how] == []
+    rows, w = np.array([[[1.0, 2.0], [3.0, 4.0], [9.0, 9.0]]]), np.array([[1.0, 2.0, 0.0]])
+    total = (rows * w[..., None]).sum(1)
+    np.testing.assert_allclose(total, [[7, 10]])
+    np.testing.assert_allclose(total / w.sum(1)[:, None], [[2.3333333, 3.3333333]], rtol=1e-6)
+    np.testing.assert_allclose(total / np.sqrt((w**2).sum(1))[:, None], [[3.1304953, 4.472136]], rtol=1e-6)
+
+
 def test_a_placeholder_of_a_receiver_is_a_feature() -> None:
     row = find("tensorflow.compat.v1.placeholder")
     assert row is not None

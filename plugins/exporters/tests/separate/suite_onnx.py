@@ -1,9 +1,13 @@
 """Tests of the `onnx` format, in an environment with jax2onnx and onnxruntime."""
 
+import re
+from pathlib import Path
+
 import jax
 import jax.numpy as jnp
 import numpy as np
 import onnx
+import onnxruntime
 import pytest
 from jax import lax
 
@@ -150,3 +154,23 @@ def test_a_program_of_64_bits(tmp_path, dtype):
     assert {name: one.dtype.name for name, one in found.items()} == {"y": dtype, "j": "int64"}
     np.testing.assert_allclose(found["y"], np.cumsum(x) * weight + 1, rtol=1e-6 if dtype == "float32" else 1e-15)
     assert found["j"].tolist() == [2**40 + 1, 1 - 2**40]
+
+
+@pytest.mark.parametrize("class_names", [None, ("no", "yes")])
+def test_the_recipe_of_the_page_finds_the_graph(tmp_path, class_names):
+    page = (Path(__file__).parents[4] / "docs" / "export.md").read_text(encoding="utf-8")
+    (recipe,) = (block for block in re.findall(r"```python\n(.*?)```", page, re.DOTALL) if "def raw_graph" in block)
+    names = {}
+    exec(recipe, names)
+    signature = SignatureSpec(
+        name="serving_default",
+        method="predict",
+        inputs={"x": Feature((None,))},
+        outputs={"classes": Feature((None,), "int32")},
+        function=lambda variables, inputs: {"classes": (inputs["x"] > 0).astype(jnp.int32)},
+        class_names=class_names,
+    )
+    OnnxFormat().write(ExportRequest(signatures={"serving_default": signature}, variables={}), tmp_path)
+    graph = onnxruntime.InferenceSession(str(names["raw_graph"](tmp_path)), providers=["CPUExecutionProvider"])
+    (found,) = graph.run(None, {"x": np.array([-1, 2], np.float32)})
+    assert found.tolist() == ([0, 1] if class_names is None else ["no", "yes"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 from html import escape
 
 import numpy as np
@@ -40,9 +41,13 @@ def verdict(proof: Proof) -> str:
     if not proof.diverging:
         return f"The programs agree over {steps} within {proof.tolerance:g} ({proof.made_by})."
     first = proof.diverging[0]
+    led = next((each for each in proof.led if not each.difference <= proof.tolerance), None)
+    alone = (
+        "" if led is None else f" In steps that each begin with the old weights, it is {_where(led)}, by {_size(led)}."
+    )
     return (
         f"{len(proof.diverging)} of {len(proof.quantities)} quantities differ by more than {proof.tolerance:g} "
-        f"({proof.made_by}). The first to diverge is {_where(first)}, by {_size(first)}."
+        f"({proof.made_by}). The first to diverge is {_where(first)}, by {_size(first)}.{alone}"
     )
 
 
@@ -52,15 +57,19 @@ def _where(quantity: Quantity) -> str:
 
 def html_page(proof: Proof) -> str:
     """Returns a self-contained page with every quantity in the order of the run."""
+    head = "<!DOCTYPE html><html lang=en><meta charset=utf-8><title>estimator migrate prove</title>"
+    said = f"<style>{_STYLE}</style><h1>estimator migrate prove</h1><p>{escape(verdict(proof))}</p>"
+    led = f"<h2>Steps that each begin with the old weights</h2>{_rows(proof, proof.led)}" if proof.led else ""
+    return f"{head}{said}{_rows(proof, proof.quantities)}{led}</html>"
+
+
+def _rows(proof: Proof, quantities: Iterable[Quantity]) -> str:
     rows = "\n".join(
         f'<tr class="{"same" if each.difference <= proof.tolerance else "apart"}"><td>{escape(each.stage)}</td>'
         f"<td>{escape(each.name)}</td><td>{escape(_size(each))}</td></tr>"
-        for each in proof.quantities
+        for each in quantities
     )
-    head = "<!DOCTYPE html><html lang=en><meta charset=utf-8><title>estimator migrate prove</title>"
-    said = f"<style>{_STYLE}</style><h1>estimator migrate prove</h1><p>{escape(verdict(proof))}</p>"
-    columns = "<tr><th>stage</th><th>name</th><th>difference</th></tr>"
-    return f"{head}{said}<table>{columns}\n{rows}</table></html>"
+    return f"<table><tr><th>stage</th><th>name</th><th>difference</th></tr>\n{rows}</table>"
 
 
 def _size(quantity: Quantity) -> str:
