@@ -96,6 +96,9 @@ class Decisions:
     def begin(self, run: Any) -> None:
         """Called when all processes have the same variables."""
 
+    def compare(self, program: Callable[[], str]) -> None:
+        """Called with a function that returns the text of the training program, before it runs."""
+
     def agree(self, run: Any, wake: float, waker: Callable[[], str]) -> None:
         """Called after hooks had control. There are no other processes to inform."""
 

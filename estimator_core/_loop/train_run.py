@@ -284,6 +284,9 @@ class TrainRun:
         step = call.programs.train_step(devices, self._fetches(discovery), packing)
         run.texts = step.texts
         run.count_flops = lambda: _flops(step, live.carried, first)
+        # A call that runs no steps does not need a program.
+        if runs := run.stop_reason is None and run.step != run.last_step:
+            self._decisions.compare(lambda: _lowered(step, live.carried, first).as_text())
         program = _in_debug_mode(step) if config.debug else _compiled(step, first)
         remembered = start.items.timers.get("steps_per_dispatch") if start.items and start.unfinished else None
         self._k = steps_per_dispatch(
@@ -296,8 +299,7 @@ class TrainRun:
         )
         batches.group(self._k)
         programs = {count: program(count) for count in {1, self._k}}
-        # A call that runs no steps does not need a program.
-        if self._k == 1 and not config.debug and run.stop_reason is None and run.step != run.last_step:
+        if self._k == 1 and not config.debug and runs:
             programs[1] = step.direct(live.carried, first.features, first.labels, first.weights)
         return programs
 
@@ -435,6 +437,10 @@ def _flops(step: TrainStep, state: object, batch: Batch) -> float | None:
 
     It reuses the trace that compiled the step.
     """
-    jitted: Any = step.step
-    analysis = jitted.lower(state, step.gathered(batch.features), batch.labels, batch.weights).cost_analysis()
+    analysis = _lowered(step, state, batch).cost_analysis()
     return None if not analysis or "flops" not in analysis else float(analysis["flops"])
+
+
+def _lowered(step: TrainStep, state: object, batch: Batch) -> Any:
+    jitted: Any = step.step
+    return jitted.lower(state, step.gathered(batch.features), batch.labels, batch.weights)

@@ -26,9 +26,14 @@ class _Predicts(ec.Hook):
 
 def main(model_dir: str, what: str) -> None:
     config = ec.RunConfig(model_dir=model_dir, tf_random_seed=1, save_checkpoints_steps=2)
-    estimator = ec.Estimator(models.classifier, config=config, params={"width": 8})
     second = os.environ["JAX_PROCESS_ID"] == "1"
-    if what == "steps":
+    if what == "accumulation" and second:
+        config = config.replace(accumulate_steps=2)
+    rate = {"learning_rate": 3e-2} if what == "rates" and second else {}
+    estimator = ec.Estimator(models.classifier, config=config, params={"width": 8, **rate})
+    if what in ("accumulation", "rates"):
+        estimator.train(models.train_input(16), steps=2)
+    elif what == "steps":
         estimator.train(models.train_input(16), steps=3 if second else 2)
     elif what == "hooks":
         estimator.train(models.train_input(16), steps=2, hooks=[ec.Hook()] if second else [])

@@ -33,6 +33,20 @@ def test_both_calls_are_named_in_both_processes(tmp_path: Path, what: str, messa
     assert time.monotonic() - began < 120  # most of it is the start, without waiting for a timeout
 
 
+@pytest.mark.parametrize("what", ["rates", pytest.param("accumulation", marks=pytest.mark.slow)])
+def test_programs_that_differ_do_not_run(tmp_path: Path, what: str) -> None:
+    """Two rates of learning trained two models, of which the first was saved. Other differences waited forever."""
+    done = launch("calls_worker.py", 2, None, arguments=[str(tmp_path), what], timeout=120)
+    for process in (0, 1):
+        assert re.search(
+            rf"\[{process}\] .*DifferingProgramsError: The training programs of processes \[1\] differ from that",
+            done.stdout,
+        ), done.stdout
+    assert done.returncode == 1
+    assert not Path(tmp_path, "checkpoints", "2").exists()
+    assert not list(tmp_path.glob("done.*"))
+
+
 @pytest.mark.slow
 def test_a_process_that_has_ended_is_named_by_who_calls(tmp_path: Path) -> None:
     done = launch("calls_worker.py", 2, None, arguments=[str(tmp_path), "ended"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
@@ -9,7 +10,7 @@ from typing import Any, Protocol
 from estimator_cluster.shared_feed import AHEAD, Flags
 from estimator_core.agreement import Decisions, SaidByEach, chief_says, gather
 from estimator_core.coordinator import Coordinator
-from estimator_core.errors import HookError
+from estimator_core.errors import ArgumentError, HookError
 from estimator_core.hooks import Run
 
 
@@ -33,6 +34,10 @@ class Interruption(Protocol):
 
 class DifferingHooksError(SaidByEach, HookError):
     """The hooks of the processes differ."""
+
+
+class DifferingProgramsError(SaidByEach, ArgumentError):
+    """The training programs of the processes differ."""
 
 
 class SharedHooks(Decisions):
@@ -155,6 +160,21 @@ class SharedDecisions(SharedHooks):
         """Sends signals, and what hooks want, with the batches of training."""
         self.follow(batches)
         super().watch(batches, overdue, run)
+
+    def compare(self, program: Callable[[], str]) -> None:
+        """Compares the training programs of the processes. Different ones would train different models, or never end.
+
+        Raises:
+            DifferingProgramsError: the programs differ.
+        """
+        told = gather(self._processes, "program", hashlib.sha256(program().encode()).hexdigest())
+        others = [index for index, digest in enumerate(told) if digest != told[0]]
+        if others:
+            raise DifferingProgramsError(
+                f"The training programs of processes {others} differ from that of process 0. All processes must have "
+                "the same model_fn with the same params and optimizer, the same RunConfig, and the same shapes of "
+                "batches. A number that each process draws or reads itself differs too, as does the order of a set."
+            )
 
     def give_up(self, error: Exception) -> None:
         """Stops all processes at one batch. Each then waits for its last commit, which raises the error."""
