@@ -15,7 +15,7 @@ from estimator_core._files import check_local, expanded, on_one_line
 from estimator_core._moved import home_of
 from estimator_core._roles import checked_choices
 from estimator_core._wrong_arguments import leaving_out
-from estimator_core.errors import ArgumentError, ArgumentTypeError, did_you_mean
+from estimator_core.errors import ArgumentError, ArgumentTypeError, check_count, did_you_mean
 
 __all__ = ["FullySharded", "KeepBest", "RunConfig"]
 
@@ -71,6 +71,9 @@ class FullySharded:
         min_size: variables with fewer elements stay whole.
         slots_only: the variables stay whole, and only the optimizer state is split (ZeRO-1).
 
+    Raises:
+        ArgumentError, ArgumentTypeError: `min_size` is not an integer of at least 0.
+
     Example:
         >>> RunConfig(mesh={"data": -1}, partition_rules=[(".*", FullySharded())]).partition_rules[0][0]
         '.*'
@@ -80,6 +83,9 @@ class FullySharded:
     base: tuple[Any, ...] = ()
     min_size: int = 0
     slots_only: bool = False
+
+    def __post_init__(self) -> None:
+        check_count("FullySharded: min_size", self.min_size, least=0)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -6,6 +6,8 @@ Messages say what happened, where, and what to do.
 
 from collections.abc import Iterable
 from difflib import get_close_matches
+from numbers import Integral
+from typing import Any
 
 __all__ = [
     "ArgumentError",
@@ -28,7 +30,9 @@ __all__ = [
     "ProcessLostError",
     "SupersededError",
     "VariableError",
+    "check_count",
     "did_you_mean",
+    "is_integer",
 ]
 
 
@@ -138,6 +142,49 @@ class PreemptedError(EstimatorError, RuntimeError):
     def _render_traceback_(self) -> list[str]:
         """Returns only the message for a notebook, because the code did not fail."""
         return [str(self)]
+
+
+def is_integer(value: object) -> bool:
+    """Returns whether a value is an integer of Python or numpy. Truth values are not.
+
+    Args:
+        value: any value.
+
+    Example:
+        >>> [is_integer(value) for value in (2, 2.0, True, "2")]
+        [True, False, False, False]
+    """
+    return isinstance(value, Integral) and not isinstance(value, bool)
+
+
+def check_count(name: str, value: Any, *, least: int = 1) -> int:
+    """Returns the value of an argument that is a whole number, as an int.
+
+    Args:
+        name: the name of the argument, for messages.
+        value: the value of the argument.
+        least: the smallest accepted value.
+
+    Raises:
+        ArgumentTypeError: it is not an integer.
+        ArgumentError: it is below `least`, or needs more than 64 bits.
+
+    Example:
+        >>> check_count("batch_size", 4)
+        4
+        >>> check_count("batch_size", 0)
+        Traceback (most recent call last):
+            ...
+        estimator_core.errors.ArgumentError: batch_size must be at least 1, given: 0.
+    """
+    if not is_integer(value):
+        raise ArgumentTypeError(f"{name} must be an integer, given: {value!r}.")
+    number = int(value)
+    if (bits := number.bit_length()) > 63:
+        raise ArgumentError(f"{name} must be from {least} to 2**63 - 1, given: an integer of {bits} bits.")
+    if number < least:
+        raise ArgumentError(f"{name} must be at least {least}, given: {number}.")
+    return number
 
 
 def did_you_mean(name: object, known: Iterable[object]) -> str:

@@ -97,6 +97,9 @@ def checked_interval(owner: object, secs: tuple[str, Any], steps: tuple[str, Any
 
 
 def _require_number(owner: object, name: str, value: object, unit: str) -> None:
+    if isinstance(value, int) and (bits := value.bit_length()) > 63:
+        told = f"{name} must be below 2**63 {unit}, given: an integer of {bits} bits"
+        raise ArgumentError(f"{type(owner).__name__}: {told}.")
     array = np.asarray(value)  # an array of one number, such as a step that was read, is a number too
     if array.ndim or array.dtype.kind not in "iuf":
         raise ArgumentTypeError(f"{type(owner).__name__}: {name} must be a number of {unit}, given: {value!r}.")

@@ -8,7 +8,7 @@ from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
-from estimator_core.errors import ArgumentError, ArgumentTypeError
+from estimator_core.errors import ArgumentError, ArgumentTypeError, is_integer
 
 
 @dataclass(frozen=True)
@@ -201,9 +201,9 @@ def with_batch_size(feature: Feature, batch_size: int | None) -> Feature:
     )
 
 
-def check_batch_size(batch_size: object) -> None:
+def check_batch_size(batch_size: Any) -> None:
     """Refuses a value that is neither None nor a positive int."""
-    if batch_size is not None and (isinstance(batch_size, bool) or not isinstance(batch_size, int) or batch_size < 1):
+    if batch_size is not None and (not is_integer(batch_size) or batch_size < 1):
         raise ArgumentError(f"default_batch_size must be a positive int or None, given: {batch_size!r}.")
 
 

@@ -6,12 +6,10 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from estimator_core._inputs.array_data import ArrayData, Arrays, ExampleOrder, load_arrays
-from estimator_core._inputs.contract import InputContext, InputOptions, Ragged, check_count, fingerprint_of
+from estimator_core._inputs.contract import InputContext, InputOptions, Ragged, fingerprint_of
 from estimator_core._inputs.source import IS_REAL_EXAMPLE
-from estimator_core.errors import ArgumentError
+from estimator_core.errors import ArgumentError, check_count
 
 
 def numpy_input_fn(
@@ -70,8 +68,8 @@ def numpy_input_fn(
     check_count("batch_size", batch_size)
     if num_epochs is not None:
         check_count("num_epochs", num_epochs)
-    if seed is not None and (isinstance(seed, bool) or not isinstance(seed, (int, np.integer)) or seed < 0):
-        raise ArgumentError(f"seed must be an integer of at least 0, or None, given: {seed!r}.")
+    if seed is not None:
+        check_count("seed", seed, least=0)
     if callable(x):
         if y is not None:
             raise ArgumentError("y must be None if x is a function: let it return (x, y).")

@@ -9,7 +9,7 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from estimator_core.errors import ArgumentError, ArgumentTypeError, InputError
+from estimator_core.errors import ArgumentError, InputError, check_count
 
 _BYTES_KEY = "base64"
 
@@ -162,14 +162,15 @@ class InputContext:
     parts: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
-        if self.num_input_pipelines < 1 or self.num_replicas_in_sync < 1:
-            raise ArgumentError(f"An InputContext needs counts of at least 1, given: {self}.")
+        for name, least in (("num_input_pipelines", 1), ("num_replicas_in_sync", 1), ("input_pipeline_id", 0)):
+            check_count(name, getattr(self, name), least=least)
         if not 0 <= self.input_pipeline_id < self.num_input_pipelines:
             raise ArgumentError(
                 f"input_pipeline_id must be from 0 to {self.num_input_pipelines - 1} (num_input_pipelines - 1), "
                 f"given: {self.input_pipeline_id}."
             )
-        if not set(self.parts) <= set(range(self.num_replicas_in_sync)) or list(self.parts) != sorted(set(self.parts)):
+        whole = range(self.num_replicas_in_sync)
+        if any(part not in whole for part in self.parts) or list(self.parts) != sorted(set(self.parts)):
             raise ArgumentError(
                 f"parts must be ascending numbers from 0 to {self.num_replicas_in_sync - 1} (num_replicas_in_sync - "
                 f"1), given: {self.parts}."
@@ -241,11 +242,3 @@ class InputOptions:
             raise ArgumentError(f'ragged must be "exact" (the true shape) or "pad", given: {self.ragged!r}.')
         if self.batch_size is not None:
             check_count("batch_size", self.batch_size)
-
-
-def check_count(name: str, value: object) -> None:
-    """Refuses a value that is not an integer of at least 1."""
-    if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
-        raise ArgumentTypeError(f"{name} must be an integer, given: {value!r}.")
-    if value < 1:
-        raise ArgumentError(f"{name} must be at least 1, given: {value}.")

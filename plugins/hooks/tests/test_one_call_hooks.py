@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import estimator_hooks as eh
-from estimator_core.errors import HookError
+from estimator_core.errors import ArgumentError, ArgumentTypeError, HookError
 from estimator_core.testing import FakeRun, drive
 from estimator_hooks import global_step_waiter
 from estimator_hooks.parameter_summary import table
@@ -144,8 +144,8 @@ def test_parameter_summary_logs_the_table(caplog: pytest.LogCaptureFixture, monk
     ("make", "message"),
     [
         (lambda: eh.StallWatchdogHook(0), "timeout_secs must be > 0"),
-        (lambda: eh.ParameterSummaryHook(0), "depth must be an integer of at least 1"),
-        (lambda: eh.ParameterSummaryHook(2.5), "depth must be an integer of at least 1"),
+        (lambda: eh.ParameterSummaryHook(0), "ParameterSummaryHook: depth must be at least 1"),
+        (lambda: eh.ParameterSummaryHook(2.5), "ParameterSummaryHook: depth must be an integer"),
         (lambda: eh.HistoryHook(0), "every_n_steps must be at least 1"),
         (lambda: eh.ProfilerHook(), "^ProfilerHook: exactly one of save_secs and save_steps"),
         (lambda: eh.ProfilerHook(save_steps=1, save_secs=1), "^ProfilerHook: exactly one of save_secs and save_steps"),
@@ -166,7 +166,7 @@ def test_parameter_summary_logs_the_table(caplog: pytest.LogCaptureFixture, monk
     ],
 )
 def test_refused(make: Any, message: str):
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises((ArgumentError, ArgumentTypeError), match=message):
         make()
 
 

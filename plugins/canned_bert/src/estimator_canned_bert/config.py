@@ -9,7 +9,7 @@ from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any, Literal
 
-from estimator_core.errors import ArgumentError
+from estimator_core.errors import ArgumentError, is_integer
 
 ARCHITECTURES = ("bert", "albert")
 CONFIG_FILES = ("config.json", "bert_config.json", "albert_config.json")
@@ -210,7 +210,7 @@ def _check(config: BertConfig) -> None:
     names = ("vocab_size", "hidden_size", "num_hidden_layers", "num_attention_heads", "intermediate_size")
     for name in (*names, "max_position_embeddings", "type_vocab_size", "num_hidden_groups"):
         value = getattr(config, name)
-        if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+        if not is_integer(value) or value < 1:
             raise ArgumentError(f"{name} should be a positive int, given: {value!r}.")
     if config.hidden_size % config.num_attention_heads:
         raise ArgumentError(

@@ -13,7 +13,7 @@ import estimator_core as ec
 from estimator_canned_bert.config import BertConfig
 from estimator_canned_bert.encoder.parameters import encoder_shapes, layer_parts, layer_prefix
 from estimator_canned_bert.optimization.averaging import has_averages, with_averages
-from estimator_core.errors import ArgumentError
+from estimator_core.errors import ArgumentError, check_count
 
 _PARTS = ("query", "key", "value", "attention_output", "intermediate", "output")
 #: The variables that are trained: the additions, the pooler and the output layer.
@@ -44,8 +44,7 @@ class LoraConfig:
     targets: tuple[str, ...] = ("query", "value")
 
     def __post_init__(self) -> None:
-        if self.rank < 1:
-            raise ArgumentError(f"LoraConfig: rank should be at least 1, given: {self.rank}.")
+        check_count("LoraConfig: rank", self.rank)
         unknown = [target for target in self.targets if target not in _PARTS]
         if unknown or not self.targets:
             raise ArgumentError(f"LoraConfig: targets should be among {_PARTS}, given: {self.targets!r}.")

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 import estimator_core as ec
-from estimator_core.errors import ArgumentError, CheckpointNotFoundError, InputError
+from estimator_core.errors import ArgumentError, CheckpointNotFoundError, InputError, check_count
 from estimator_core.estimator import Estimator
 from estimator_core.metrics import less_is_better
 from estimator_explain.fingerprint import FINGERPRINT, with_fingerprint
@@ -112,8 +112,7 @@ def permutation_importance(
     2019.
     """
     for argument, value, least in (("repeats", repeats, 1), ("rows", rows, 1), ("seed", seed, 0)):
-        if value < least:
-            raise ArgumentError(f"{argument} must be at least {least}, given: {value}.")
+        check_count(argument, value, least=least)
     table = read_rows(estimator, input_fn, rows)
     groups = _groups(features, table)
     path = checkpoint_path or estimator.latest_checkpoint()

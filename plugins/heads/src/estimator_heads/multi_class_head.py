@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Self
 import jax
 import jax.numpy as jnp
 
-from estimator_core.errors import ArgumentError
+from estimator_core.errors import ArgumentError, is_integer
 from estimator_core.metrics import accuracy
 from estimator_heads.checks import check_label_range, check_labels, check_logits, check_prediction_keys
 from estimator_heads.classification import (
@@ -89,7 +89,7 @@ class MultiClassHead(PerExampleHead):
         loss_options: LossOptions = PLAIN_LOSS,
         plots: bool = False,
     ) -> None:
-        if not isinstance(n_classes, int):
+        if not is_integer(n_classes):
             raise ArgumentError(f"n_classes cannot be None or another type than int. Given: {n_classes!r}")
         if n_classes <= 2:
             raise ArgumentError(f"n_classes must be > 2: {n_classes}. For two classes use BinaryClassHead.")

@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from estimator_core.errors import ArgumentError
+from estimator_core.errors import ArgumentError, is_integer
 from estimator_core.metrics import accuracy, mean
 from estimator_heads.checks import (
     as_numbers,
@@ -92,7 +92,7 @@ class MultiLabelHead(PerExampleHead):
         *,
         loss_options: LossOptions = PLAIN_LOSS,
     ) -> None:
-        if not isinstance(n_classes, int) or n_classes < 2:
+        if not is_integer(n_classes) or n_classes < 2:
             raise ArgumentError(f"n_classes must be > 1 for multi-label classification. Given: {n_classes}")
         super().__init__(
             name=name,

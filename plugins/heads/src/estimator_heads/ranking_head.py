@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import jax
 import jax.numpy as jnp
 
-from estimator_core.errors import ArgumentError
+from estimator_core.errors import ArgumentError, check_count
 from estimator_core.metrics import mean
 from estimator_heads.base_head import BaseHead, add_losses
 from estimator_heads.checks import check_logits, check_prediction_keys
@@ -66,12 +66,11 @@ class RankingHead(BaseHead):
         loss_reduction: str = Reduction.SUM_OVER_BATCH_SIZE,
         name: str | None = None,
     ) -> None:
-        if list_size < 2:
-            raise ArgumentError(f"list_size must be at least 2. Given: {list_size}.")
+        check_count("list_size", list_size, least=2)
         if loss not in _LOSSES:
             raise ArgumentError(f"loss must be one of {list(_LOSSES)}. Given: {loss!r}.")
-        if any(k < 1 for k in top_k):
-            raise ArgumentError(f"top_k must be at least 1 each. Given: {tuple(top_k)}.")
+        for k in top_k:
+            check_count("each of top_k", k)
         super().__init__(name=name, logits_dimension=list_size, loss_reduction=loss_reduction)
         self._list_loss = _LOSSES[loss]
         self._top_k = tuple(top_k)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import jax
 import jax.numpy as jnp
 
-from estimator_core.errors import ArgumentError
+from estimator_core.errors import ArgumentError, check_count, is_integer
 from estimator_core.export import PredictOutput, RegressionOutput
 from estimator_core.metrics import mean
 from estimator_heads.checks import check_labels, check_logits, check_prediction_keys
@@ -67,8 +67,9 @@ class RegressionHead(PerExampleHead):
         inverse_link_fn: Callable[[jax.Array], jax.Array] | None = None,
         name: str | None = None,
     ) -> None:
-        if label_dimension < 1:
+        if is_integer(label_dimension) and label_dimension < 1:  # the words of tf.estimator
             raise ArgumentError(f"Invalid label_dimension {label_dimension}. It must be at least 1.")
+        check_count("label_dimension", label_dimension)
         super().__init__(
             name=name,
             logits_dimension=label_dimension,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import jax
 import jax.numpy as jnp
 
-from estimator_core.errors import ArgumentError
+from estimator_core.errors import ArgumentError, check_count
 from estimator_core.metrics import example_weights, mean
 from estimator_heads.base_head import BaseHead, add_losses
 from estimator_heads.checks import check_prediction_keys, read_weights
@@ -67,12 +67,11 @@ class RetrievalHead(BaseHead):
         loss_reduction: str = Reduction.SUM_OVER_BATCH_SIZE,
         name: str | None = None,
     ) -> None:
-        if embedding_dimension < 1:
-            raise ArgumentError(f"embedding_dimension must be at least 1. Given: {embedding_dimension}.")
+        check_count("embedding_dimension", embedding_dimension)
         if not temperature > 0:
             raise ArgumentError(f"temperature must be above 0. Given: {temperature}.")
-        if any(k < 1 for k in top_k):
-            raise ArgumentError(f"top_k must be at least 1 each. Given: {tuple(top_k)}.")
+        for k in top_k:
+            check_count("each of top_k", k)
         super().__init__(name=name, logits_dimension=2 * embedding_dimension, loss_reduction=loss_reduction)
         self._size = embedding_dimension
         self._temperature = temperature

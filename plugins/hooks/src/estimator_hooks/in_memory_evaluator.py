@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from estimator_core.builtin_hooks import whole_steps
+from estimator_core.errors import check_count
 from estimator_core.hooks import Hook, Run, StepOutputs
 from estimator_core.summaries import read_eval_metrics
 from estimator_hooks.early_stopping.agreement import same_on_all_processes
@@ -40,6 +41,8 @@ class InMemoryEvaluatorHook(Hook):
         every_n_iter: int = 100,
     ) -> None:
         check_estimator(estimator)
+        if steps is not None:
+            check_count("InMemoryEvaluatorHook: steps", steps)
         self._estimator = estimator
         self._arguments: dict[str, Any] = {"input_fn": input_fn, "steps": steps, "hooks": hooks, "name": name}
         self._every = whole_steps(self, "every_n_iter", every_n_iter)

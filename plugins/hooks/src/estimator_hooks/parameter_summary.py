@@ -7,9 +7,7 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
-
-from estimator_core.errors import ArgumentError
+from estimator_core.errors import check_count
 from estimator_core.hooks import Hook, Run, StepOutputs
 
 _log = logging.getLogger("estimator_hooks")
@@ -30,9 +28,7 @@ class ParameterSummaryHook(Hook):
     """
 
     def __init__(self, depth: int | None = 1) -> None:
-        if depth is not None and (isinstance(depth, bool) or not isinstance(depth, (int, np.integer)) or depth < 1):
-            raise ArgumentError(f"ParameterSummaryHook: depth must be an integer of at least 1, given: {depth!r}.")
-        self._depth = depth
+        self._depth = None if depth is None else check_count("ParameterSummaryHook: depth", depth)
         self._done = False
 
     def after_create(self, run: Run) -> None:

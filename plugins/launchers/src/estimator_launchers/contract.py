@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import PurePath
 from typing import Any, Literal, Protocol, runtime_checkable
 
-from estimator_core.errors import ArgumentError
+from estimator_core.errors import ArgumentError, check_count
 
 Phase = Literal["pending", "running", "succeeded", "resumable", "failed"]
 
@@ -66,6 +66,10 @@ class JobSpec:
     def __post_init__(self) -> None:
         if not self.command:
             raise ArgumentError("There is no command to run. Give it after --, for example -- python train.py")
+        counts = {"processes": 1, "hosts": 1, "devices": 1, "min_processes": 1, "max_restarts": 0}
+        for name, least in counts.items():
+            if getattr(self, name) is not None:
+                check_count(name, getattr(self, name), least=least)
         if self.processes < 1 or self.hosts < 1 or self.processes % self.hosts:
             raise ArgumentError(
                 f"{self.processes} processes on {self.hosts} hosts are not possible: there must be at least one of "

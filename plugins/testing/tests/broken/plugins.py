@@ -228,6 +228,11 @@ class TestRequiresAnyCore(Suite):
     requires = "estimator-core"
 
 
+class TestIsInstalledWithoutItsRequirements(Suite):
+    fails = ("test_requirements_are_met",)
+    requires = "estimator-core>=0.1,<0.2\nRequires-Dist: acme-absent"
+
+
 class TestDoesNotRequireThePackageOfAKind(Suite):
     fails = ("test_requires_the_core",)
     source = """

@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from estimator_core.errors import ArgumentError, ArgumentTypeError, VariableError
+from estimator_core.errors import ArgumentError, ArgumentTypeError, VariableError, check_count
 
 #: The tokens in the order of their ids, or a text file with one token per line.
 Vocabulary: TypeAlias = "str | os.PathLike[str] | Sequence[str] | Sequence[bytes] | Sequence[int]"
@@ -66,6 +66,8 @@ class VocabInfo:
                 f"VocabInfo(backup_initializer={self.backup_initializer!r}): it is a function of ({', '.join(names)}), "
                 "but is called with (key, shape, dtype), like those of jax.nn.initializers. Change its arguments."
             )
+        for name, least in (("new_vocab_size", 1), ("num_oov_buckets", 0), ("old_vocab_size", -1)):
+            check_count(f"VocabInfo: {name}", getattr(self, name), least=least)
         if (
             self.new_vocab_size < 1
             or self.num_oov_buckets < 0

@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-import numpy as np
-
 from estimator_canned_tabular.columns.contract import FeatureColumn
 from estimator_canned_tabular.columns.dtypes import STRING
-from estimator_core.errors import ArgumentError, ArgumentTypeError
+from estimator_core.errors import ArgumentError, ArgumentTypeError, is_integer
 
 #: The limit of ids, which are int32 on the device.
 MOST_IDS = 2**31 - 1
@@ -39,16 +37,6 @@ def check_shape(shape: Any, key: str) -> tuple[int, ...]:
         if size < 1:
             raise ArgumentError(f"shape dimensions must be greater than 0. shape: {sizes}, key: {key}")
     return tuple(int(size) for size in sizes)
-
-
-def is_integer(value: Any) -> bool:
-    """Returns whether a value is an integer of Python or numpy. Truth values are not.
-
-    Example:
-        >>> [is_integer(value) for value in (2, np.int64(2), 2.0, True, "2")]
-        [True, True, False, False, False]
-    """
-    return isinstance(value, (int, np.integer)) and not isinstance(value, bool)
 
 
 def check_count(name: str, value: Any, key: str) -> int:
@@ -91,6 +79,8 @@ def check_default(default: int | None, count: int, key: str) -> int | None:
     Raises:
         ArgumentError: it is not an id of the column.
     """
+    if default is not None and not is_integer(default):
+        raise ArgumentTypeError(f"default_value must be an integer. default_value: {default!r}, column_name {key}")
     if default is not None and not 0 <= default < count:
         raise ArgumentError(f"default_value {default} not in range [0, {count}), column_name {key}")
     return default

@@ -7,10 +7,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from estimator_canned_tabular.columns.checks import is_integer
 from estimator_canned_tabular.columns.contract import CategoricalColumn
 from estimator_canned_tabular.columns.indicator import check_categorical
-from estimator_core.errors import ArgumentError
+from estimator_core.errors import ArgumentError, is_integer
 
 if TYPE_CHECKING:
     from estimator_core.model import RowAccess

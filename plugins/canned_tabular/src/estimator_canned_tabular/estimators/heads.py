@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from estimator_core.errors import ArgumentError
+from estimator_core.errors import ArgumentError, is_integer
 from estimator_heads import BinaryClassHead, MultiClassHead, Reduction, RegressionHead
 
 SUM_OVER_BATCH_SIZE = Reduction.SUM_OVER_BATCH_SIZE
@@ -19,7 +19,7 @@ def classifier_head(
     Raises:
         ArgumentError: there are fewer than two classes, or the head refuses an argument.
     """
-    if isinstance(n_classes, bool) or not isinstance(n_classes, int) or n_classes < 2:
+    if not is_integer(n_classes) or n_classes < 2:
         raise ArgumentError(f"n_classes must be an integer > 1, given: {n_classes!r}.")
     options: dict[str, Any] = {
         "weight_column": weight_column,

@@ -12,13 +12,13 @@ import numpy as np
 import optax
 
 import estimator_core as ec
-from estimator_canned_tabular.columns.checks import is_integer, listed
+from estimator_canned_tabular.columns.checks import listed
 from estimator_canned_tabular.host.plan import FeaturePlan
 from estimator_canned_tabular.layers.dense_features import check_dense, dense_features
 from estimator_canned_tabular.layers.initial_clusters import kmeans_plus_plus, random_points, repeated
 from estimator_canned_tabular.models.enough_points import EnoughPoints
 from estimator_canned_tabular.models.stop_when_settled import StopWhenSettled
-from estimator_core.errors import ArgumentError
+from estimator_core.errors import ArgumentError, check_count, is_integer
 
 RANDOM, PLUS_PLUS = "random", "kmeans_plus_plus"
 SQUARED_EUCLIDEAN, COSINE = "squared_euclidean", "cosine"
@@ -45,6 +45,9 @@ class KMeansOptions:
     def __post_init__(self) -> None:
         if not is_integer(self.num_clusters) or self.num_clusters < 1:
             raise ArgumentError(f"num_clusters must be a positive integer, given: {self.num_clusters!r}.")
+        check_count("kmeans_plus_plus_num_retries", self.kmeans_plus_plus_num_retries, least=0)
+        if self.seed is not None:
+            check_count("seed", self.seed, least=0)
         if self.distance_metric not in (SQUARED_EUCLIDEAN, COSINE):
             raise ArgumentError(f"Unsupported distance metric passed to Kmeans: {self.distance_metric!r}.")
         if isinstance(self.initial_clusters, str) and self.initial_clusters not in (RANDOM, PLUS_PLUS):

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Protocol
 
-from estimator_core.errors import ArgumentError, ArgumentTypeError, ExportError
+from estimator_core.errors import ArgumentError, ArgumentTypeError, ExportError, is_integer
 from estimator_core.export import FitsTraining, ServingInputReceiver, collect_garbage, latest_export
 from estimator_core.inputs import INDEX
 from estimator_exporters.bundle.manifest import checksum
@@ -52,9 +52,7 @@ class SavedModelWriter:
                 f"Exporter {name!r}: serving_input_receiver_fn must be a function, given: "
                 f"{serving_input_receiver_fn!r}."
             )
-        if exports_to_keep is not None and (
-            isinstance(exports_to_keep, bool) or not isinstance(exports_to_keep, int) or exports_to_keep <= 0
-        ):
+        if exports_to_keep is not None and (not is_integer(exports_to_keep) or exports_to_keep <= 0):
             raise ArgumentError(f"`exports_to_keep`, if provided, must be a positive number. Got {exports_to_keep}.")
         self.name = name
         self._receiver_fn = serving_input_receiver_fn

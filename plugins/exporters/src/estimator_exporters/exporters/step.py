@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from estimator_core.errors import ArgumentError
+from estimator_core.errors import ArgumentError, is_integer
 from estimator_core.export import exports_in
 from estimator_exporters.exporters.base import SavedModelWriter, WritingExporter
 from estimator_exporters.exporters.records import read_record, step_of, write_record
@@ -52,7 +52,7 @@ class StepExporter(WritingExporter):
         if (steps_to_keep is None) == (every_n_steps is None):
             raise ArgumentError(f"Exporter {name!r}: give exactly one of steps_to_keep and every_n_steps.")
         chosen: list[Any] = [every_n_steps] if steps_to_keep is None else list(steps_to_keep)
-        if not chosen or any(isinstance(step, bool) or not isinstance(step, int) or step <= 0 for step in chosen):
+        if not chosen or any(not is_integer(step) or step <= 0 for step in chosen):
             raise ArgumentError(f"Exporter {name!r}: steps must be positive integers, given: {chosen}.")
         self._steps = None if steps_to_keep is None else sorted(chosen)
         self._every = every_n_steps

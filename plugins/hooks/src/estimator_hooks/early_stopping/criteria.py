@@ -8,6 +8,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
+from estimator_core.errors import check_count
+
 Better = Literal["higher", "lower"]
 _IS_BETTER: dict[Better, Callable[[float, float], bool]] = {"higher": operator.gt, "lower": operator.lt}
 
@@ -25,6 +27,9 @@ class ThresholdCrossed:
     better: Better
     threshold: float
     min_steps: int
+
+    def __post_init__(self) -> None:
+        check_count("min_steps", self.min_steps, least=0)
 
     def reason(self, metric: str, values: Mapping[int, float]) -> str | None:
         """Returns the reason to stop, or None."""
@@ -47,6 +52,9 @@ class NoImprovement:
     better: Better
     max_steps: int
     min_steps: int
+
+    def __post_init__(self) -> None:
+        check_count("min_steps", self.min_steps, least=0)
 
     def reason(self, metric: str, values: Mapping[int, float]) -> str | None:
         """Returns the reason to stop, or None."""

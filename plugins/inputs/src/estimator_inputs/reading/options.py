@@ -5,9 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from typing import Any, Literal, TypedDict
 
-import numpy as np
-
-from estimator_core.errors import ArgumentError, ArgumentTypeError
+from estimator_core.errors import ArgumentError, ArgumentTypeError, check_count
 from estimator_inputs.reading.files import COMPRESSIONS
 
 OnError = Literal["raise", "skip"]
@@ -78,19 +76,19 @@ class ReadPlan:
 
     def __post_init__(self) -> None:
         for name, least in (("batch_size", 1), ("shuffle_buffer_size", 1), ("block_bytes", 64)):
-            _check_integer(name, getattr(self, name), least)
-        _check_integer("parser_num_threads", self.parser_num_threads, 0)
+            check_count(name, getattr(self, name), least=least)
+        check_count("parser_num_threads", self.parser_num_threads, least=0)
         for name in ("num_epochs", "reader_num_threads"):
             if getattr(self, name) is not None:
-                _check_integer(name, getattr(self, name), 1)
+                check_count(name, getattr(self, name))
         if self.hold_out_every is not None:
-            _check_integer("hold_out_every", self.hold_out_every, 2)
+            check_count("hold_out_every", self.hold_out_every, least=2)
         elif self.held_out:
             raise ArgumentError("held_out needs hold_out_every: it selects rows by their place among that many.")
         if isinstance(self.held_out, tuple):
             self._check_places(self.held_out)
         if self.seed is not None:
-            _check_integer("seed", self.seed, 0)
+            check_count("seed", self.seed, least=0)
         for name, allowed in (
             ("on_error", ("raise", "skip")),
             ("shard_by", ("auto", "batches", "files", "rows")),
@@ -136,10 +134,3 @@ class ReadPlan:
 
     def _given(self, name: str) -> str:
         return repr(getattr(self, name))
-
-
-def _check_integer(name: str, value: object, least: int) -> None:
-    if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
-        raise ArgumentTypeError(f"{name} must be an integer, given: {value!r}.")
-    if value < least:
-        raise ArgumentError(f"{name} must be at least {least}, given: {value}.")
