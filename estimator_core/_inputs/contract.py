@@ -198,8 +198,9 @@ class InputContext:
         """Returns the number of rows of a global batch that one replica receives.
 
         Raises:
-            ArgumentError: the global batch does not divide evenly among the replicas.
+            ArgumentError: the global batch does not divide evenly among the replicas, or is no number of rows.
         """
+        check_count("global_batch_size", global_batch_size)
         if global_batch_size % self.num_replicas_in_sync:
             raise ArgumentError(
                 f"The `global_batch_size` {global_batch_size} is not divisible by `num_replicas_in_sync` "

@@ -23,6 +23,7 @@ COUNTS: dict[str, Callable[[Any], object]] = {
     "InputOptions.batch_size": lambda value: InputOptions(batch_size=value),
     "num_input_pipelines": lambda value: InputContext(num_input_pipelines=value),
     "num_replicas_in_sync": lambda value: InputContext(num_replicas_in_sync=value),
+    "global_batch_size": lambda value: InputContext().get_per_replica_batch_size(value),
     "min_size": lambda value: ec.FullySharded(min_size=value),
     "steps": lambda value: ec.EvalSpec(tiny_input_fn(), steps=value),
     "every_steps": lambda value: ec.EvalSpec(tiny_input_fn(), every_steps=value),

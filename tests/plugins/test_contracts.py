@@ -11,6 +11,7 @@ import pytest
 
 import estimator_core as ec
 from estimator_core._hook_members import refuse_misfit
+from estimator_core._plugins.discovery import package_of_code
 from estimator_core.errors import (
     ArgumentTypeError,
     ExportError,
@@ -469,3 +470,17 @@ def test_an_unexpected_error_of_a_storage_names_it(site: Any, tmp_path: Path) ->
     with pytest.raises(KeyError, match="etag") as raised:
         storage.get("a")
     assert raised.value.__notes__ == ["in get('a',) of storage 'acme_one' of acme 1.0 (acme.made:Made)"]
+
+
+def test_an_error_names_the_right_distribution_of_a_shared_namespace(site: Any) -> None:
+    for name in ("first", "second"):
+        folder = site.path / "acme_space" / name
+        folder.mkdir(parents=True)
+        (folder / "__init__.py").write_text("")
+        metadata = site.path / f"acme_{name}-1.0.dist-info"
+        metadata.mkdir()
+        (metadata / "METADATA").write_text(f"Metadata-Version: 2.1\nName: acme-{name}\nVersion: 1.0\n")
+        (metadata / "entry_points.txt").write_text(f"[estimator.plugins]\n{name} = acme_space.{name}\n")
+    assert package_of_code("acme_space.first.hook") == "acme-first 1.0"
+    assert package_of_code("acme_space.second.hook") == "acme-second 1.0"
+    assert package_of_code("acme_space.third") == "module acme_space.third"

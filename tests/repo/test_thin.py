@@ -28,7 +28,7 @@ BUDGETS = {
     "_cli": 677,  # options of all commands anywhere, who takes them, errors of one line, URLs, pipes, long paths
     "_cluster": 492,  # every environment refused by name, who has ended or stopped predictions, broken connections
     "_export": 541,  # words of host transforms, formats that take one export, URLs, complex outputs, wrong shapes told
-    "_inputs": 1665,  # global batches, the contract with the data, byte order, masks, exact columns, wide numbers
+    "_inputs": 1666,  # global batches, the contract with the data, byte order, masks, exact columns, wide numbers
     "_journal": 799,  # damage, moved parts and what to do, a store that never answers, ends of calls, few snapshots
     "_loop": 4223,  # results of components, saves, killed ends, misfits, hyperparameters, programs compared
     "_metrics": 458,  # totals that are summed and merged side by side, and traced once; which way a metric is good
@@ -62,7 +62,7 @@ RING = (
     "_loop/evaluate",
     "_loop/predict",
 )
-RING_LINES = 1500
+RING_LINES = 1507  # with the check of whole numbers, which plugins use too
 PAGE_STATEMENTS = 30
 #: The occurrences of `Any` per thousand code lines.
 ANY_DENSITY = 45.0
