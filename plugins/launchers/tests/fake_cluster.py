@@ -77,6 +77,16 @@ elif words[:3] == ["logs", "--follow", "--timestamps"]:
 """
 
 
+def expanded(text: str, env: dict[str, str]) -> str:
+    """Returns the text as a pod receives it: $(NAME) becomes the value of a known variable, and $$ one sign."""
+
+    def read(found: re.Match[str]) -> str:
+        name = found.group(1)
+        return "$" if name is None else env.get(name, found.group())
+
+    return re.sub(r"\$\$|\$\(([^)]*)\)", read, text)
+
+
 class Pod:
     """A pod that runs as a process of this machine.
 
@@ -100,7 +110,11 @@ class Pod:
         with log.open("wb") as output:
             try:
                 self._child = subprocess.Popen(
-                    container["command"], env={**kept, **env}, cwd=workdir, stdout=output, stderr=subprocess.STDOUT
+                    [expanded(word, env) for word in container["command"]],
+                    env={**kept, **env},
+                    cwd=workdir,
+                    stdout=output,
+                    stderr=subprocess.STDOUT,
                 )
             except OSError as error:
                 output.write(f"{error}\n".encode())
@@ -232,7 +246,9 @@ class FakeCluster:
         self._made += 1
         name = f"pod-{'x' if index is None else index}-{self._made:04d}"
         (container,) = spec["template"]["spec"]["containers"]
-        env = {one["name"]: self._value(one, index) for one in container["env"]}
+        env: dict[str, str] = {}
+        for one in container["env"]:
+            env[one["name"]] = expanded(self._value(one, index), env) if "value" in one else self._value(one, index)
         labels = {**spec["template"]["metadata"]["labels"], **labels}
         if index is not None:
             env["JOB_COMPLETION_INDEX"] = labels["batch.kubernetes.io/job-completion-index"] = str(index)

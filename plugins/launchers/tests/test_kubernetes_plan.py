@@ -11,6 +11,7 @@ import pytest
 from estimator_core.errors import ArgumentError
 from estimator_launchers import JobSpec, KubernetesLauncher, LaunchError
 from estimator_launchers.launcher_suite import LauncherSuite
+from plugins.launchers.tests.fake_cluster import expanded
 
 yaml = pytest.importorskip("yaml", reason="PyYAML writes the manifests: the extra `kubernetes`")
 
@@ -105,6 +106,19 @@ def test_a_volume_that_pods_share():
     assert spec["containers"][0]["volumeMounts"] == [{"name": "shared", "mountPath": "/shared/runs"}]
 
 
+@pytest.mark.parametrize("role", [False, True])
+def test_words_and_variables_reach_a_pod_unchanged(role: bool):
+    words = ("sh", "-c", "echo $$ $(A) $HOME $", "$$(A)")
+    (made,) = [
+        one for one in objects(command=words, env={"A": "b", "C": "$(A) $$"}, evaluator=role) if "JobSet" in one["kind"]
+    ]
+    (container,) = made["spec"]["replicatedJobs"][0]["template"]["spec"]["template"]["spec"]["containers"]
+    env = {"A": "b"}
+    assert tuple(expanded(word, env) for word in container["command"])[-4:] == words
+    (value,) = [one["value"] for one in container["env"] if one["name"] == "C"]
+    assert expanded(value, env) == "$(A) $$"
+
+
 @pytest.mark.parametrize(
     ("fields", "says"),
     [
@@ -118,6 +132,9 @@ def test_a_volume_that_pods_share():
         ({"name": "week-"}, "begins with a letter and does not end with a hyphen, given: 'week-'"),
         ({"name": "a" * 45}, "has a name of at most 44 characters on Kubernetes"),
         ({"name": "größe"}, "lower-case letters, digits and hyphens, given: 'größe'"),
+        ({"env": {"A B": "1"}}, "The name of a variable in env .*, given: 'A B'"),
+        ({"env": {"1A": "1"}}, "and not begin with a digit, given: '1A'"),
+        ({"options": {"memory": "1Gi\n"}}, r"The option memory should be one line .*, given: '1Gi\\n'"),
         ({"options": {"volume": "disk"}}, "The option volume is CLAIM:/PATH, given: 'disk'"),
     ],
 )

@@ -2,6 +2,7 @@
 
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import time
@@ -52,6 +53,19 @@ def test_what_sbatch_is_told():
     assert "XLA_FLAGS" not in text  # the cards are real
     assert "xla_force_host_platform_device_count=4" in script(devices=4)
     assert "#SBATCH --no-requeue" in script()
+
+
+@pytest.mark.parametrize("array", [{}, {"array": "0-1"}])
+def test_directives_quote_spaces_and_signs(array):
+    job = JobSpec(command=("python",), options={"constraint": "a&b #c", **array})
+    lines = SlurmLauncher("/my jobs/50%x").plan(job).files[0].text.splitlines()
+    told = dict(
+        shlex.split(line)[1].removeprefix("--").split("=", 1)
+        for line in lines
+        if line.startswith("#SBATCH") and "=" in line
+    )
+    assert told["output"] == f"/my jobs/50%%x/%x-{'%A-%a' if array else '%j'}.out"
+    assert told["constraint"] == "a&b #c"
 
 
 def test_bash_reads_it():

@@ -90,6 +90,12 @@ class JobSpec:
             raise ArgumentError(f"time_limit_secs must be positive, given: {self.time_limit_secs}.")
         if not re.fullmatch("[a-z0-9][a-z0-9-]*", self.name):
             raise ArgumentError(f"name should have only lower-case letters, digits and hyphens, given: {self.name!r}.")
+        for name in self.env:
+            if not re.fullmatch("[A-Za-z_][A-Za-z0-9_]*", name):
+                raise ArgumentError(
+                    f"The name of a variable in env should have only letters, digits and underscores, and not begin "
+                    f"with a digit, given: {name!r}."
+                )
 
     @property
     def processes_per_host(self) -> int:
@@ -129,15 +135,19 @@ class JobSpec:
             )
 
     def check_options(self, launcher: str, known: Mapping[str, str]) -> None:
-        """Refuses options that the launcher does not know.
+        """Refuses options that the launcher does not know, and values of several lines.
 
         Raises:
-            ArgumentError: an unknown option; the message lists the known ones and their meanings.
+            ArgumentError: an unknown option, of which the message lists the known ones and their meanings, or a value
+                with a line break or another character that cannot be printed.
         """
         unknown = sorted(set(self.options) - set(known))
         if unknown:
             listed = "; ".join(f"{name}: {what}" for name, what in known.items()) or "none"
             raise ArgumentError(f"The launcher {launcher!r} has no option {', '.join(unknown)}. Options: {listed}.")
+        for name, value in self.options.items():
+            if not value.isprintable():
+                raise ArgumentError(f"The option {name} should be one line of printable characters, given: {value!r}.")
 
 
 @dataclass(frozen=True, kw_only=True)

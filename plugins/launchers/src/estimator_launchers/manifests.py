@@ -113,7 +113,7 @@ def tensorboard(job: JobSpec) -> list[_Object]:
     container = {
         "name": "tensorboard",
         "image": job.options.get("tensorboard-image", job.image),
-        "command": ["tensorboard", f"--logdir={job.model_dir}", "--bind_all", "--port=6006"],
+        "command": ["tensorboard", _literal(f"--logdir={job.model_dir}"), "--bind_all", "--port=6006"],
         "ports": [{"name": "http", "containerPort": 6006}],
     }
     account = {"serviceAccountName": job.options["service-account"]} if "service-account" in job.options else {}
@@ -172,7 +172,7 @@ def _trainer(job: JobSpec) -> _Object:
         told.append({"name": "CLUSTER", "value": cluster})
     spec = _pod(job, told, cards=True)
     if job.evaluator:
-        spec["containers"][0]["command"] = ["/bin/sh", "-c", _WITH_ROLE, "role", *job.command]
+        spec["containers"][0]["command"] = ["/bin/sh", "-c", _WITH_ROLE, "role", *map(_literal, job.command)]
     if job.hosts > 1:  # one machine per process
         terms = [{"labelSelector": {"matchLabels": labels(job, "trainer")}, "topologyKey": "kubernetes.io/hostname"}]
         spec["affinity"] = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": terms}}
@@ -183,7 +183,7 @@ def _pod(job: JobSpec, told: list[_Object], *, cards: bool) -> _Object:
     secret = {"name": SECRET, "valueFrom": {"secretKeyRef": {"name": f"{job.name}-run", "key": "secret"}}}
     resource = job.options.get("cards")
     variables = {**job.env, **({} if resource else virtual_devices(job, {}))}
-    given = [{"name": name, "value": value} for name, value in variables.items()]
+    given = [{"name": name, "value": _literal(value)} for name, value in variables.items()]
     limits: Mapping[str, Any] = {
         **{name: job.options[name] for name in ("cpu", "memory") if name in job.options},
         **({resource: str(job.devices or 1)} if resource and cards else {}),
@@ -191,7 +191,7 @@ def _pod(job: JobSpec, told: list[_Object], *, cards: bool) -> _Object:
     container: _Object = {
         "name": "main",
         "image": job.image,
-        "command": list(job.command),
+        "command": [_literal(word) for word in job.command],
         "env": [*told, secret, {"name": "PYTHONUNBUFFERED", "value": "1"}, *given],
         "ports": [{"name": "coordinator", "containerPort": PORT}] if cards else [],
         "resources": {"limits": limits} if limits else {},
@@ -208,6 +208,11 @@ def _pod(job: JobSpec, told: list[_Object], *, cards: bool) -> _Object:
         "containers": [{name: value for name, value in container.items() if value not in ([], {})}],
         **({"volumes": [{"name": "shared", "persistentVolumeClaim": {"claimName": claim}}]} if claim else {}),
     }
+
+
+def _literal(text: str) -> str:
+    """Returns text that a process receives unchanged: Kubernetes replaces $(NAME) and makes $$ one sign."""
+    return text.replace("$", "$$")
 
 
 def _metadata(job: JobSpec, name: str, part: str) -> _Object:

@@ -178,18 +178,20 @@ class SlurmLauncher:
 
 
 def _script(job: JobSpec, folder: Path) -> str:
+    place = str(folder).replace("%", "%%")  # Slurm replaces %x by the name of the job
     settings = {
         "job-name": job.name,
         "nodes": job.hosts,
         "ntasks": job.processes,
         "ntasks-per-node": job.processes_per_host,
         "open-mode": "append",
-        "output": f"{folder}/%x-%A-%a.out" if "array" in job.options else f"{folder}/%x-%j.out",
+        "output": f"{place}/%x-%A-%a.out" if "array" in job.options else f"{place}/%x-%j.out",
         "signal": f"B:TERM@{math.ceil(job.grace_secs)}",
         **({"time": math.ceil(job.time_limit_secs / 60)} if job.time_limit_secs is not None else {}),
         **job.options,
     }
-    directives = [f"#SBATCH --{name}={value}" for name, value in settings.items()]
+    # sbatch reads quotes like a shell. Outside them, a space ends a value, and # begins a comment.
+    directives = [f"#SBATCH --{name}={shlex.quote(str(value))}" for name, value in settings.items()]
     directives.append("#SBATCH --requeue" if job.max_restarts else "#SBATCH --no-requeue")
     variables = {**job.env, **({} if "gres" in job.options or "gpus-per-node" in job.options else virtual_devices(job))}
     exports = [f"export {name}={shlex.quote(value)}" for name, value in variables.items()]
