@@ -147,6 +147,7 @@ def test_packing_changes_no_result(files, pretrained, tmp_path, capsys):
         ({}, ["--num-train-epochs", "inf"], "--num-train-epochs should be finite"),
         ({}, ["--lora-rank", "0"], "--lora-rank should be positive"),
         ({}, ["--weight-decay", "nan"], "weight_decay should be at least 0"),
+        ({}, ["--text", "red", "--text", "red ||| blue"], "--text 'red ||| blue': the model reads 1 text(s)"),
         ({}, ["--serve", "99999"], "--serve should be a port from 0 to 65535"),
     ],
 )
@@ -159,6 +160,18 @@ def test_wrong_inputs_are_refused_at_the_start(files, pretrained, tmp_path, caps
     )  # an error of the data, or of the arguments
     assert message in capsys.readouterr().err
     assert not (tmp_path / "model" / "checkpoints").exists()
+
+
+def test_a_vocabulary_of_a_refused_call_is_made_again(files, tmp_path):
+    wrong = ["--class-weights", "1,2,3"]
+    assert command(files, tmp_path / "model", *wrong) == 2
+    lower = (tmp_path / "model" / "vocab.txt").read_text().splitlines()
+    (files / "train.tsv").write_text("warm\tRed Red\ncold\tBLUE BLUE\n")
+    assert command(files, tmp_path / "model", *wrong, "--no-do-lower-case", "--vocab-size", "30") == 2
+    cased = (tmp_path / "model" / "vocab.txt").read_text().splitlines()
+    assert "B" in cased
+    assert "B" not in lower
+    assert len(cased) <= 30 < len(lower)
 
 
 @pytest.mark.parametrize("asked", [["--do-export"], ["--export-hugging-face", "out"]])

@@ -18,7 +18,7 @@ import pytest
 
 import estimator_core as ec
 from estimator_core.cli import main
-from estimator_core.errors import ArgumentError, InputError, ModelFnError
+from estimator_core.errors import ArgumentError, InputError, ModelFnError, PluginLookupError
 from estimator_core.storage import StorageGoneError
 from estimator_core.testing import array_format
 from estimator_experiment.plugin import estimator_rehearse
@@ -339,6 +339,15 @@ def test_a_receiver_fits_what_the_training_input_has(estimator: ec.Estimator) ->
     assert find_faults(places, ec.TrainSpec(rows(**WEIGHT)), [evaluation]) == []
     assert find_faults(estimator, ec.TrainSpec(rows(**WEIGHT)), [evaluation]) != []  # a run records no shapes
     assert not Path(estimator.model_dir).exists()
+
+
+def test_a_backend_that_is_not_installed_is_left_to_the_run(caplog: pytest.LogCaptureFixture, tmp_path: Path) -> None:
+    wrong = ec.Estimator(model_fn, tmp_path / "run", ec.RunConfig(backend="gppu"))
+    with pytest.raises(PluginLookupError, match="there is no backend 'gppu'"), caplog.at_level("INFO"):
+        ec.train_and_evaluate(wrong, ec.TrainSpec(rows(**WEIGHT), max_steps=1), ec.EvalSpec(rows(**WEIGHT)))
+    assert "not tried before step 1: there is no backend 'gppu'" in caplog.text
+    assert "Traceback" not in caplog.text
+    assert "estimator_rehearse of" not in caplog.text
 
 
 def test_a_store_that_is_gone_is_left_to_the_run(

@@ -38,13 +38,14 @@ def estimator_rehearse(
     """Returns the faults that would stop a `train_and_evaluate`: of inputs, modes and exports."""
     if not options["rehearse"]:
         return []
+    from estimator_core.errors import PluginLookupError
     from estimator_core.storage import StorageError
     from estimator_experiment.faults import as_raised
     from estimator_experiment.rehearsal import find_faults
 
     try:
         return as_raised(find_faults(estimator, train_spec, eval_specs))
-    except StorageError as error:  # the run itself ends with this error
+    except (StorageError, PluginLookupError) as error:  # the run itself ends with this error
         _log.info("Inputs, modes and exports are not tried before step 1: %s", error)
         return []
 

@@ -40,13 +40,14 @@ def run(args: argparse.Namespace) -> int:
 
 def _done(args: argparse.Namespace) -> dict[str, Any]:
     """Runs the requested steps. Returns what each of them prints, for JSON."""
-    from estimator_canned_bert.cli.exported import predict_texts
+    from estimator_canned_bert.cli.exported import parts_of, predict_texts
     from estimator_canned_bert.cli.job import Job
 
     found: dict[str, Any] = {"model_dir": args.model_dir}
     everything = bool(args.data) and not (args.do_train or args.do_eval or args.do_predict or args.do_export)
     if args.data:
         job = Job.of(args)
+        parts_of(args.text, 1 + job.data.pairs)  # before any work
         if args.do_train or (everything and (job.data.train is not None or not job.trained)):
             found |= job.train()
         if args.do_eval or (everything and job.data.dev is not None):

@@ -28,6 +28,19 @@ def newest_export(model_dir: str) -> str:
     raise ArgumentError(f"There is no export in {model_dir}/export: run with --data first (needs estimator-exporters).")
 
 
+def parts_of(texts: Sequence[str], wanted: int) -> list[list[str]]:
+    """Returns the parts of each text: one, or two of a pair.
+
+    Raises:
+        ArgumentError: a text has another number of parts.
+    """
+    pairs = [text.split(SEPARATOR) for text in texts]
+    for text, parts in zip(texts, pairs, strict=True):
+        if len(parts) != wanted:
+            raise ArgumentError(f"--text {text!r}: the model reads {wanted} text(s), separated by {SEPARATOR}.")
+    return pairs
+
+
 def predict_texts(model_dir: str, texts: Sequence[str]) -> dict[str, Any]:
     """Prints a prediction for each text, and returns the predictions for JSON.
 
@@ -37,11 +50,7 @@ def predict_texts(model_dir: str, texts: Sequence[str]) -> dict[str, Any]:
 
     signatures = ec.export.load(newest_export(model_dir)).raw_signatures
     signature = signatures["serving_default"]
-    pairs = [text.split(SEPARATOR) for text in texts]
-    wanted = len(signature.inputs)
-    for text, parts in zip(texts, pairs, strict=True):
-        if len(parts) != wanted:
-            raise ArgumentError(f"--text {text!r}: the model reads {wanted} text(s), separated by {SEPARATOR}.")
+    pairs = parts_of(texts, len(signature.inputs))
     columns = {
         name: np.array([parts[index].strip() for parts in pairs], object)
         for index, name in enumerate(sorted(signature.inputs))

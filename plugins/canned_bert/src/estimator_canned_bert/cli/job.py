@@ -204,8 +204,7 @@ def _whole(input_fn: Any) -> Any:
 def _known_labels(args: argparse.Namespace) -> list[str] | None:
     """Returns the classes of an existing run, for evaluation and prediction without a training file."""
     path = Path(args.model_dir, _CONFIG)
-    begun = path.is_file() and Path(args.model_dir, "checkpoints").is_dir()
-    if args.task_name or args.regression or not begun or _train_files(args):
+    if args.task_name or args.regression or not _begun(args) or _train_files(args):
         return None
     return json.loads(path.read_text(encoding="utf-8")).get("labels") or None
 
@@ -213,6 +212,11 @@ def _known_labels(args: argparse.Namespace) -> list[str] | None:
 def _json_numbers(metrics: Mapping[str, Any]) -> dict[str, float | None]:
     numbers = {name: float(value) for name, value in metrics.items()}
     return {name: value if math.isfinite(value) else None for name, value in numbers.items()}
+
+
+def _begun(args: argparse.Namespace) -> bool:
+    """Returns whether the model_dir has a run of this command."""
+    return Path(args.model_dir, _CONFIG).is_file() and Path(args.model_dir, "checkpoints").is_dir()
 
 
 def _needed(split: Split | None, name: str, directory: str) -> Split:
@@ -226,7 +230,7 @@ def _vocabulary(args: argparse.Namespace) -> str | Path:
     if args.vocab_file or args.init_checkpoint:
         return args.vocab_file or args.init_checkpoint
     own = Path(args.model_dir, "vocab.txt")
-    if own.is_file():
+    if own.is_file() and (_begun(args) or not _train_files(args)):  # not that of a call that was refused
         return own
     train = _train_files(args)
     if not train:
@@ -274,7 +278,7 @@ def _remember(args: argparse.Namespace, config: BertConfig, data: ClassifierData
     """Writes the shape of the model next to its checkpoints, and refuses to continue with a different one."""
     path = Path(args.model_dir, _CONFIG)
     own = {**config.to_dict(), "labels": list(data.labels), "vocabulary": data.tokenizer.fingerprint}
-    if path.is_file() and Path(args.model_dir, "checkpoints").is_dir():
+    if _begun(args):
         known = json.loads(path.read_text(encoding="utf-8"))
         differing = sorted(key for key in {*known, *own} if known.get(key) != own.get(key))
         if differing:
