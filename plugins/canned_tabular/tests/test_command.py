@@ -425,6 +425,8 @@ def test_columns_of_an_earlier_version_train_on_labels_as_they_are(tmp_path, cap
         ("PassengerId", range(1, 101), "skip"),
         ("row", range(100), "skip"),
         ("customer_id", [n * n for n in range(100)], "skip"),
+        ("__index_level_0__", [n * n for n in range(100)], "skip"),
+        ("Unnamed: 0", [n * n for n in range(100)], "skip"),
         ("area", [n * n for n in range(100)], "numeric"),
         ("paid", [n * n for n in range(100)], "numeric"),
         ("id", [n // 2 for n in range(100)], "numeric"),

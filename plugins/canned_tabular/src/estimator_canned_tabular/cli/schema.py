@@ -25,6 +25,8 @@ _TRUTHS = ("False", "True")
 #: Fewer rows than this cannot show an identifier. The share is below 1, because for many rows the number is an
 #: estimate.
 _ENOUGH, _ALL = 20, 0.97
+#: Names of identifiers. The last two are names of an index in Parquet and CSV files of pandas.
+_IDENTIFIER = re.compile(r"(^|_|[a-z](?=I))(id|Id|ID|key|Key)$|^__index_level_\d+__$|^Unnamed: \d+$")
 #: The square of this scale, or of its reciprocal, leaves squared errors some digits in the range of float32.
 _SMALLEST_SCALE = 1e-17
 
@@ -236,12 +238,15 @@ def _tells_nothing(profile: ColumnProfile) -> bool:
 
 
 def _is_identifier(name: str, profile: ColumnProfile) -> bool:
-    """Returns whether every row has a different whole number, and the column counts rows or is named like an id."""
+    """Returns whether every row has a different whole number, and the column counts rows or is named like an id.
+
+    Numbers in the index of a table of pandas also number rows, of the table before it was split or sorted.
+    """
     rows = profile.rows
     if not (profile.numbers and profile.whole) or profile.empty or rows < _ENOUGH or profile.distinct < _ALL * rows:
         return False
     counts = np.isclose(profile.scale, np.sqrt((rows**2 - 1) / 12), rtol=1e-6)  # of consecutive numbers
-    return bool(counts) or re.search(r"(^|_|[a-z](?=I))(id|Id|ID|key|Key)$", name) is not None
+    return bool(counts) or _IDENTIFIER.search(name) is not None
 
 
 def _classes(profile: ColumnProfile, label: str, *, may_be_empty: bool) -> tuple[str, ...]:
