@@ -273,6 +273,16 @@ def test_keys_that_most_rows_lack_cost_what_they_hold(tmp_path: Path, monkeypatc
     assert batch["f7"].tolist() == [0.5 if n == 7 else 0 for n in range(300)]
 
 
+def test_a_line_with_half_a_surrogate_pair_is_a_bad_row_also_among_the_first_lines(tmp_path: Path) -> None:
+    """The error said that the values have several types, and asked to skip lines also if they were skipped."""
+    path = tmp_path / "rows.jsonl"
+    path.write_text('{"w": "\\ud83d", "x": 1}\n{"w": "\\ud83d\\ude00", "x": 2}\n')
+    with pytest.raises(InputError, match=r"rows\.jsonl, line 1: .*surrogate pair in string is invalid"):
+        list(jsonl_input_fn(path, 9, shuffle=False)())
+    (batch,) = jsonl_input_fn(path, 9, shuffle=False, on_error="skip")()
+    assert [batch["w"].tolist(), batch["x"].tolist()] == [["\U0001f600".encode()], [2]]
+
+
 def test_a_block_of_empty_lists_does_not_end_the_process(tmp_path: Path) -> None:
     """Arrow searched an empty array for infinite numbers, and crashed."""
     (tmp_path / "a.jsonl").write_text('{"x": [1.5]}\n')
