@@ -5,6 +5,7 @@ import gzip
 import json
 import logging
 import lzma
+import math
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -314,6 +315,20 @@ def test_jsonl(tmp_path: Path, case: str, at: int) -> None:
     iterator = jsonl_input_fn(files, 7, shuffle=False, on_error="skip")()
     assert np.concatenate([batch["id"] for batch in iterator]).tolist() == [1, *range(GOOD)]
     assert iterator.bad_rows == 1
+
+
+@pytest.mark.parametrize(("numbers", "bad"), [([1, 0, 2, None], "2"), ([1.0, 0.0, math.nan, None], "nan")])
+def test_a_number_that_is_no_truth_value_is_a_bad_row(tmp_path: Path, numbers: list[float | None], bad: str) -> None:
+    """Arrow casts NaN to true."""
+    import pyarrow.parquet
+
+    path = tmp_path / "rows.parquet"
+    pa.parquet.write_table(pa.table({"x": numbers}), path)
+    given: dict[str, Any] = {"column_types": {"x": "bool"}, "column_defaults": {"x": True}, "select_columns": ["x"]}
+    with pytest.raises(InputError, match=rf"rows\.parquet, row 2: column 'x': {bad} is not of type bool\."):
+        list(parquet_input_fn(path, 4, shuffle=False, **given)())
+    (batch,) = parquet_input_fn(path, 4, shuffle=False, on_error="skip", **given)()
+    assert batch["x"].tolist() == [True, False, True]
 
 
 def test_parquet(tmp_path: Path) -> None:

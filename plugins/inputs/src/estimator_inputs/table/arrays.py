@@ -33,7 +33,7 @@ def to_column(array: Any, kind: ColumnType) -> tuple[Column, np.ndarray | None]:
         The column, and the rows without a value and without a default as bool[n], or None if there are no such rows.
 
     Raises:
-        pyarrow.ArrowInvalid: the array cannot be cast.
+        pyarrow.ArrowInvalid: the array cannot be cast. Only the numbers 0 and 1 are truth values.
     """
     import pyarrow as pa
     import pyarrow.compute as pc
@@ -53,10 +53,18 @@ def to_column(array: Any, kind: ColumnType) -> tuple[Column, np.ndarray | None]:
         exact = kind.dtype == STRING or kind.dtype.kind != "f"  # large whole numbers are rounded, as those of text are
         timed = pa.types.is_time(array.type) or pa.types.is_timestamp(array.type)
         replaced = _FRACTIONS[array.type.unit] if timed and kind.dtype == STRING else ()
+        if kind.dtype == bool and not _are_truths(array):  # Arrow casts 2 and NaN to true
+            raise pa.ArrowInvalid("a number is neither 0 nor 1")
         array = array.cast(wanted, safe=exact)
         for pattern, text in replaced:
             array = cast("Any", pc).replace_substring_regex(array, pattern, text)
     return _listed(array, kind) if kind.listed else _flat(array, kind)
+
+
+def _are_truths(array: Any) -> bool:
+    """Returns whether an array has no numbers other than 0 and 1."""
+    known = array.drop_null().to_numpy(zero_copy_only=False)
+    return known.dtype.kind not in "iuf" or bool(((known == 0) | (known == 1)).all())
 
 
 def _in_seconds(array: Any) -> Any:
