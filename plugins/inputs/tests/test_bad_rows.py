@@ -320,10 +320,10 @@ def test_jsonl(tmp_path: Path, case: str, at: int) -> None:
 @pytest.mark.parametrize(("numbers", "bad"), [([1, 0, 2, None], "2"), ([1.0, 0.0, math.nan, None], "nan")])
 def test_a_number_that_is_no_truth_value_is_a_bad_row(tmp_path: Path, numbers: list[float | None], bad: str) -> None:
     """Arrow casts NaN to true."""
-    import pyarrow.parquet
+    from pyarrow import parquet
 
     path = tmp_path / "rows.parquet"
-    pa.parquet.write_table(pa.table({"x": numbers}), path)
+    parquet.write_table(pa.table({"x": numbers}), path)
     given: dict[str, Any] = {"column_types": {"x": "bool"}, "column_defaults": {"x": True}, "select_columns": ["x"]}
     with pytest.raises(InputError, match=rf"rows\.parquet, row 2: column 'x': {bad} is not of type bool\."):
         list(parquet_input_fn(path, 4, shuffle=False, **given)())

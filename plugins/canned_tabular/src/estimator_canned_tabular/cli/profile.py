@@ -113,13 +113,13 @@ def as_weights(values: Sequence[bytes]) -> np.ndarray:
     """Returns float64[rows], 0 where a field is not a finite weight: such rows are refused or left out later.
 
     Example:
-        >>> as_weights([b"0.5", b"", b"nan", b"-1", b"heavy"]).tolist()
-        [0.5, 0.0, 0.0, 0.0, 0.0]
+        >>> as_weights([b"0.5", b"", b"nan", b"-1", b"heavy", b"true"]).tolist()
+        [0.5, 0.0, 0.0, 0.0, 0.0, 1.0]
     """
     found = np.zeros(len(values))
     for row, value in enumerate(values):
         with suppress(ValueError):
-            found[row] = float(value)
+            found[row] = 1.0 if value == b"true" else float(value)  # the text of a truth value of a Parquet file
     return np.where((found > 0) & (found <= LARGEST), found, 0.0)
 
 
