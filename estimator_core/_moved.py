@@ -50,7 +50,7 @@ MOVED_MODULES: dict[str, tuple[str, str]] = {
 #: The reader of the policy file of a project: module, distribution.
 POLICY_READER = ("estimator_policy", "estimator-policy")
 
-#: Batches and decisions of several processes: module, distribution.
+#: Calls, batches and decisions of several processes: module, distribution.
 SEVERAL = ("estimator_cluster.several", "estimator-cluster")
 
 #: The reader of checkpoints that several processes wrote in an older format: module, distribution.

@@ -444,7 +444,7 @@ class Estimator:
         checked_hooks, listeners = check_hooks(hooks, "hooks"), check_listeners(saving_listeners)
         check_training(self._config, checked_hooks, listeners, steps=steps, max_steps=max_steps)
         self._place.refresh(lambda: self._devices.processes)
-        if is_over(self._devices, self._state, self.model_dir, max_steps):
+        if is_over(self._devices, self._state, self.model_dir, max_steps, self._plugins):
             _log.info("Skipping training since max_steps has already saved.")
             self._history.stop_reason = reached_before(max_steps, self.model_dir, self._params)
             return self

@@ -126,12 +126,12 @@ def hooks_of(devices: Devices, plugins: Plugins) -> Decisions:
 
 
 def of_several(plugins: Plugins) -> Any:
-    """Returns the module that lets several processes draw and decide together.
+    """Returns the module that lets several processes call, draw and decide together.
 
     Raises:
         ArgumentError: its package is missing or must not run. The message names it.
     """
-    return package_of(plugins, *SEVERAL, "A mesh over several processes")
+    return package_of(plugins, *SEVERAL, "A run of several processes")
 
 
 def connected(config: RunConfig, plugins: Plugins, processes: Processes | None) -> Coordinator:

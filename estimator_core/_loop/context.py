@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import contextlib
 import threading
-from collections.abc import Generator, Sequence
+from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Protocol
 
 from estimator_core._backends import Devices
-from estimator_core._cluster.processes import announce, ending_together
-from estimator_core._loop.agreement import NOBODY_ASKS, Decisions
+from estimator_core._loop.agreement import NOBODY_ASKS, Decisions, of_several
 from estimator_core._loop.result_log import ObserverLedger, ResultLog
 from estimator_core._loop.time_spent import TimeSpent
 from estimator_core._plugins import Plugins
@@ -95,27 +94,26 @@ class RunContext:
         """Returns the context of a call inside this one, which differs from it in these fields."""
         return replace(self, outer=self, **changes)
 
-    @contextlib.contextmanager
-    def together(self, call: str, hooks: Sequence[object], **arguments: object) -> Generator[None]:
+    def together(self, call: str, hooks: Sequence[object], **arguments: object) -> AbstractContextManager[None]:
         """Waits until all processes have arrived at the same call. Inside the block, all end when one fails.
 
         Args:
             call: the name of the call.
             hooks: the hooks of the call, without those that plugins add.
-            arguments: see `announce`.
+            arguments: the arguments that must be the same in all processes: numbers, text, or lists of them.
 
         Raises:
             ArgumentError: the processes make different calls.
             ProcessLostError: a process is lost.
         """
-        processes = self.devices.processes
-        with ending_together(processes):
-            end = announce(processes, call, hooks=hooks, versions=self.plugins.versions, **arguments)
-            try:
-                yield
-            except GeneratorExit:  # no error: the caller takes no more predictions
-                end()
-                raise
+        processes, versions = self.devices.processes, self.plugins.versions
+        if processes.count == 1:
+            return nullcontext()
+        several = of_several(self.plugins)
+        block: AbstractContextManager[None] = several.together(
+            processes, call, hooks=hooks, versions=versions, **arguments
+        )
+        return block
 
     @property
     def training(self) -> bool:

@@ -17,9 +17,10 @@ from estimator_core._checkpoint import CheckpointItems, latest_checkpoint
 from estimator_core._checkpoint.catalog import checkpoint_step, checkpoints_dir
 from estimator_core._checkpoint.manifest import read_manifest
 from estimator_core._checkpoint.newest import read_latest
-from estimator_core._cluster.processes import announce, chief_says, gather
+from estimator_core._cluster.processes import chief_says, gather
 from estimator_core._inputs import InputContext, InputPosition
 from estimator_core._journal.reading import ended_since, lineage_of
+from estimator_core._loop.agreement import of_several
 from estimator_core._loop.device_state import DeviceState
 from estimator_core._loop.initial_state import placed, put_all
 from estimator_core._loop.programs import Programs, state_shardings
@@ -142,7 +143,7 @@ def call_ended(model_dir: str, step: int) -> bool | None:
     return ended_step(Path(model_dir), well=True) == step  # a copy of a directory in a store
 
 
-def is_over(devices: Devices, state: DeviceState, model_dir: str, max_steps: int | None) -> bool:
+def is_over(devices: Devices, state: DeviceState, model_dir: str, max_steps: int | None, plugins: Plugins) -> bool:
     """Returns whether a call up to a step has nothing to do, not even the remaining work of a killed call.
 
     Args:
@@ -150,6 +151,7 @@ def is_over(devices: Devices, state: DeviceState, model_dir: str, max_steps: int
         state: the state in memory.
         model_dir: the model_dir of the run.
         max_steps: the step. None: there is always something to do.
+        plugins: the registry, whose block list and policy apply.
     """
     if max_steps is None:
         return False
@@ -159,7 +161,8 @@ def is_over(devices: Devices, state: DeviceState, model_dir: str, max_steps: int
     if newest is None or checkpoint_step(newest) < max_steps:
         return False
     processes = devices.processes
-    announce(processes, "train", hooks=(), versions=tuple, max_steps=max_steps)
+    if processes.count > 1:
+        of_several(plugins).announce(processes, "train", hooks=(), versions=tuple, max_steps=max_steps)
     found = read_latest(model_dir, processes=processes)  # the name alone does not show that it is intact
     if found is None or found.step < max_steps:
         return False

@@ -10,7 +10,7 @@ from estimator_core.plugins import Plugins
 
 
 def test_a_forbidden_package_is_not_imported() -> None:
-    with pytest.raises(ArgumentError, match=r"A mesh over several processes needs estimator-cluster, which is blocked"):
+    with pytest.raises(ArgumentError, match=r"A run of several processes needs estimator-cluster, which is blocked"):
         of_several(Plugins(block=["estimator-cluster"], environ={}))
 
 

@@ -26,7 +26,7 @@ BUDGETS = {
     "_builtin_hooks": 544,  # a file for each hook, summaries of evaluations, intervals and huge numbers told by name
     "_checkpoint": 2588,  # the catalog, audits, incremental saves, others' checkpoints, URLs, full quotas, few reads
     "_cli": 677,  # options of all commands anywhere, who takes them, errors of one line, URLs, pipes, long paths
-    "_cluster": 492,  # every environment refused by name, who has ended or stopped predictions, broken connections
+    "_cluster": 401,  # every environment refused by name, who has ended or stopped predictions, broken connections
     "_export": 541,  # words of host transforms, formats that take one export, URLs, complex outputs, wrong shapes told
     "_inputs": 1666,  # global batches, the contract with the data, byte order, masks, exact columns, wide numbers
     "_journal": 799,  # damage, moved parts and what to do, a store that never answers, ends of calls, few snapshots
@@ -38,7 +38,7 @@ BUDGETS = {
     "_step": 1502,  # text labels, any ids, programs, joined columns, tables in forms, notes, optimizers by row
     "_storage": 394,  # file:// in all its forms, files at URLs, answers of storages of plugins
     "_summaries": 330,  # the lock of an event file, and a directory that is removed between two uses
-    "flat": 2964,  # arguments of methods and exporters, series of processes, trace states, dead and owed calls, counts
+    "flat": 2963,  # arguments of methods and exporters, series of processes, trace states, dead and owed calls, counts
 }
 
 #: The modules that every author of a model, a hook or a plugin must know.

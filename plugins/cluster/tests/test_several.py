@@ -6,4 +6,4 @@ from estimator_core.plugins import Plugins
 
 def test_the_module_has_what_the_loop_calls() -> None:
     found = of_several(Plugins(autoload=False, environ={}))
-    assert {"SharedFeed", "decisions", "decisions_of_hooks"} <= set(dir(found))
+    assert {"SharedFeed", "announce", "decisions", "decisions_of_hooks", "together"} <= set(dir(found))

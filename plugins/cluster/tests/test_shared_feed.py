@@ -8,8 +8,8 @@ import jax
 import numpy as np
 import pytest
 
+from estimator_cluster import calls
 from estimator_cluster.shared_feed import SharedFeed
-from estimator_core._cluster import processes as core_processes
 from estimator_core.inputs import InputPosition, open_input
 
 
@@ -75,10 +75,10 @@ def test_a_batch_is_counted_before_the_devices_wait_for_other_processes() -> Non
     source = open_input(lambda: batches, mode="train")
     placement: Any = SimpleNamespace(mesh=jax.make_mesh((1,), ("data",)))
     feed = SharedFeed(source, placement, Told(other=False), "feed", source)  # pyright: ignore[reportArgumentType]
-    before, counted = core_processes._DRAWN[0], list[int]()
+    before, counted = calls._DRAWN[0], list[int]()
 
     def wait(told: Any) -> Any:
-        counted.append(core_processes._DRAWN[0])
+        counted.append(calls._DRAWN[0])
 
     feed._tell = wait
     feed._draw()

@@ -1,9 +1,11 @@
-"""The functions that the core calls if the devices of several processes form one mesh."""
+"""The functions that the core calls if there are several processes, or their devices form one mesh."""
 
 from __future__ import annotations
 
 from jax.sharding import Mesh
 
+from estimator_cluster.calls import announce as announce
+from estimator_cluster.calls import together as together
 from estimator_cluster.shared_decisions import Interruption, SharedDecisions, SharedHooks
 from estimator_cluster.shared_feed import SharedFeed as SharedFeed
 from estimator_cluster.shared_feed import step_flags

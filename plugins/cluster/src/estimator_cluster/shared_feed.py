@@ -16,7 +16,8 @@ import jax.numpy as jnp
 import numpy as np
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
-from estimator_core.agreement import count_drawn, gather
+from estimator_cluster.calls import count_drawn
+from estimator_core.agreement import gather
 from estimator_core.coordinator import Coordinator
 from estimator_core.errors import InputError
 from estimator_core.inputs import BatchSource
