@@ -285,6 +285,13 @@ def test_rows_of_csv_with_arrays_have_a_field_a_column(tmp_path, content, messag
         read_all(tmp_path / "rows.csv", **VECTORS)
 
 
+def test_columns_for_an_export_of_serialized_examples_are_refused_with_the_cure(tmp_path):
+    (tmp_path / "rows.csv").write_text("age,city\n3,Rome\n")
+    cure = r"takes serialized tf.Examples.*\.tfrecord.*build_raw_serving_input_receiver_fn"
+    with pytest.raises(ArgumentError, match=cure):
+        read_all(tmp_path / "rows.csv", examples=Feature((None,), "string"))
+
+
 def test_texts_beside_arrays_may_be_missing(tmp_path):
     """Texts may be missing, as in rows of single values and in lists of Parquet."""
     texts = [["a"], None, ["a", "b", "c"]]

@@ -203,7 +203,13 @@ def _read_as(feature: Feature) -> str:
 
 def _check_columns(path: Path, found: Sequence[str], reading: Reading) -> None:
     there = columns_there(found)
-    if missing := sorted(reading.inputs.keys() - set(found)):
+    missing = sorted(reading.inputs.keys() - set(found))
+    if missing == ["examples"] and _takes_examples(reading):
+        raise ArgumentError(
+            f"{path} has columns, but the signature takes serialized tf.Examples. Score .tfrecord files with it, or "
+            "export the model with build_raw_serving_input_receiver_fn, which takes columns."
+        )
+    if missing:
         raise ArgumentError(
             f"{path} lacks the columns {missing}. {there} The signature takes {sorted(reading.inputs)}."
         )
@@ -211,12 +217,16 @@ def _check_columns(path: Path, found: Sequence[str], reading: Reading) -> None:
         raise ArgumentError(f"--keep: {path} has no column {unknown[0]!r}. {there} Correct the name.")
 
 
+def _takes_examples(reading: Reading) -> bool:
+    return "examples" in reading.inputs and [one.dtype for one in reading.inputs.values()] == ["string"]
+
+
 def _records(path: Path, reading: Reading) -> Iterator[Batch]:
     import estimator_inputs
 
     if reading.keep:
         raise ArgumentError("--keep: records of a TFRecord file have no columns.")
-    if [feature.dtype for feature in reading.inputs.values()] == ["string"] and "examples" in reading.inputs:
+    if _takes_examples(reading):
         return _whole_records(path, reading)
     specs = {
         name: estimator_inputs.FixedLenFeature(_known(feature), feature.dtype, reading.defaults.get(name))
