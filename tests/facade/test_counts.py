@@ -45,7 +45,8 @@ def test_integers_of_python_and_numpy_are_counts(name: str) -> None:
 
 
 def test_the_receiver_accepts_an_integer_of_numpy() -> None:
-    build_raw_serving_input_receiver_fn({"x": np.zeros((1, 1))}, default_batch_size=np.int64(3))
+    three: Any = np.int64(3)
+    build_raw_serving_input_receiver_fn({"x": np.zeros((1, 1))}, default_batch_size=three)
 
 
 def test_many_steps_are_refused_before_the_first(tmp_path: Any) -> None:
