@@ -62,8 +62,8 @@ class BoundModelFn:
             )
         values = {"labels": labels, "mode": mode, "params": copy.deepcopy(self.params), "config": self.config}
         dtype = COMPUTE_DTYPES[self.precision]
-        lacks_labels = labels is None and mode != ModeKeys.PREDICT and "labels" in self.arguments
-        with using_plugins(self.plugins), computing_in(dtype), _saying_what_is_given(features, lacks_labels):
+        told = _saying_what_is_given(features, self.params, mode, labels is None and "labels" in self.arguments)
+        with using_plugins(self.plugins), computing_in(dtype), told:
             result = self.function(
                 features=reduced(features, dtype),
                 **{name: value for name, value in values.items() if name in self.arguments},
@@ -84,8 +84,8 @@ class BoundModelFn:
 
 
 @contextlib.contextmanager
-def _saying_what_is_given(features: PyTree, lacks_labels: bool) -> Generator[None]:
-    """Adds a note to errors if an array is missing, for example because it contains Python objects."""
+def _saying_what_is_given(features: PyTree, params: Params, mode: str, lacks_labels: bool) -> Generator[None]:
+    """Adds a note to errors if something is missing: an array, for example of Python objects, or a hyperparameter."""
     cure = "Arrays of text, dates or objects stay on the host: convert numbers with astype, words with np.unique."
     try:
         yield
@@ -93,11 +93,14 @@ def _saying_what_is_given(features: PyTree, lacks_labels: bool) -> Generator[Non
         if isinstance(features, Mapping) and error.args and error.args[0] not in features:
             names: list[str] = sorted(map(str, features))
             error.add_note(f"If {error.args[0]!r} is a feature: model_fn gets the features {names}. {cure}")
+            if isinstance(params, Mapping) and error.args[0] not in params:
+                error.add_note(f"If {error.args[0]!r} is a hyperparameter: params has {sorted(map(str, params))}.")
         raise
     except (AttributeError, TypeError, ValueError) as error:
         # A library may have made an array of None before it raises, and then names only its dtype or type.
         if lacks_labels and any(word in str(error) for word in ("None", "dtype", "numpy.ndarray")):
-            error.add_note(f"The labels that model_fn gets are None. {cure}")
+            early = "In mode 'predict' there never are any: return the predictions before the labels are used."
+            error.add_note(f"The labels that model_fn gets are None. {early if mode == ModeKeys.PREDICT else cure}")
         raise
 
 

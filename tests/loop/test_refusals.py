@@ -481,6 +481,31 @@ def test_an_error_of_a_library_says_that_text_labels_are_none(tmp_path: Path, lo
     assert told.endswith("words with np.unique.")
 
 
+def test_a_loss_in_mode_predict_is_told_that_there_are_no_labels(tmp_path: Path) -> None:
+    def model_with_loss(features: Any, labels: Any, mode: str) -> Any:
+        y = features["x"] @ ec.get_variable("w", (X.shape[1],))
+        return Spec(mode, predictions=y, loss=jnp.mean((y - labels) ** 2), train_op=optax.sgd(0.1))
+
+    estimator = ec.Estimator(model_with_loss, model_dir=str(tmp_path)).train(lambda: iter([({"x": X}, Y)]))
+    with pytest.raises(TypeError) as raised:
+        next(estimator.predict(lambda: iter([{"x": X}])))
+    told, *_ = raised.value.__notes__
+    assert told == (
+        "The labels that model_fn gets are None. In mode 'predict' there never are any: return the predictions before "
+        "the labels are used."
+    )
+
+
+def test_a_missing_hyperparameter_is_told_which_there_are(tmp_path: Path) -> None:
+    def model_of_params(features: Any, labels: Any, mode: str, params: Any) -> Any:
+        loss = jnp.mean(features["x"] @ ec.get_variable("w", (X.shape[1],)))
+        return Spec(mode, loss=loss, train_op=optax.sgd(params["rate"]))
+
+    with pytest.raises(KeyError) as raised:
+        ec.Estimator(model_of_params, model_dir=str(tmp_path), params={"units": 3}).train(lambda: iter([{"x": X}]))
+    assert "If 'rate' is a hyperparameter: params has ['units']." in raised.value.__notes__
+
+
 @pytest.mark.parametrize(
     ("loss_of", "error"),
     [
