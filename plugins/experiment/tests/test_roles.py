@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import os
 import socket
@@ -13,6 +14,7 @@ from typing import Any
 import pytest
 
 import estimator_core as ec
+from estimator_core.train_eval import new_checkpoints
 from estimator_experiment.learn_runner import run, schedule_of
 
 CLUSTER = {"chief": ["127.0.0.1:7001"]}
@@ -68,6 +70,42 @@ def test_a_chief_alone_leaves_evaluations_to_the_evaluator(
     metrics = run(experiment_fn, run_config=config())
     again, exports = run(experiment_fn, run_config=config(), schedule="train_and_evaluate")
     assert (metrics["global_step"], again["global_step"], exports) == (9, 9, [])
+
+
+def test_the_evaluator_ends_with_a_training_that_ends_before_its_last_step(
+    make_estimator: Any, train_input: Any, eval_input: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[tuple[int, bool]] = []
+
+    class Exporter:
+        name = "e"
+
+        def export(self, estimator: Any, path: str, checkpoint: str, result: Any, is_final: bool) -> None:
+            asked.append((result["global_step"], is_final))
+
+    def waits(seconds: float) -> None:
+        raise AssertionError("the evaluator waits for a step that never comes")
+
+    config = ec.RunConfig(model_dir=str(tmp_path / "run"), save_checkpoints_steps=3, default_hooks=False)
+    estimator = ec.Estimator(make_estimator(model_dir=tmp_path / "x").model_fn, config=config)
+    estimator.train(train_input, steps=6)  # as an early stop would
+    monkeypatch.setattr("estimator_core._continuous_eval._START_SECS", -1.0)
+    watched = functools.partial(new_checkpoints, sleep=waits)
+    monkeypatch.setattr("estimator_experiment.experiment.new_checkpoints", watched)
+    monkeypatch.setenv("TF_CONFIG", role("evaluator"))
+    plan = ec.Experiment(
+        ec.Estimator(estimator.model_fn, config=config.replace()),
+        train_input,
+        eval_input,
+        train_steps=100,
+        eval_delay_secs=0,
+        continuous_eval_throttle_secs=0,
+        export_strategies=Exporter(),
+    )
+    metrics, _ = plan.train_and_evaluate()
+    assert metrics is not None
+    assert metrics["global_step"] == 6
+    assert asked == [(6, False), (6, True)]
 
 
 def test_processes_that_train_together_have_one_default(

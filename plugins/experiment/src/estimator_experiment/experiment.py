@@ -169,7 +169,10 @@ class Experiment:
         continuous_eval_predicate_fn: Callable[..., bool] | None = None,
         name: str = "continuous",
     ) -> dict[str, Any] | None:
-        """Evaluates each new checkpoint until `train_steps` has been evaluated or the predicate returns False."""
+        """Evaluates each new checkpoint until `train_steps` has been evaluated or the predicate returns False.
+
+        The evaluator of a cluster also ends when training has ended earlier, for example through early stopping.
+        """
         return self._continuous_eval(
             self._eval_input_fn,
             delay_secs,
@@ -308,7 +311,9 @@ class Experiment:
         evaluations = Evaluations(self._estimator, [self._spec(input_fn, name, exporters)])
         if not only_once:
             _log.info("continuous_eval: a checkpoint has the same results each time, so each is evaluated once.")
-        for path, step in new_checkpoints(self._estimator, stop=lambda step: step >= last_step):
+        beside = self._estimator.config.task_type == "evaluator"
+        found = new_checkpoints(self._estimator, stop=lambda step: step >= last_step, with_training=beside)
+        for path, step in found:
             began = time.monotonic()
             if not _goes_on(predicate, results, path):
                 break
@@ -317,6 +322,9 @@ class Experiment:
             results = evaluations.metrics[name]
             if step < last_step:
                 self._sleep(throttle - (time.monotonic() - began))
+        else:
+            if beside:
+                evaluations.export_final()  # training may have ended earlier
         evaluations.wait()
         return results
 
