@@ -25,20 +25,16 @@ _ABANDONED_SECS = 600.0
 
 
 def new_checkpoints(
-    estimator: Any,
-    *,
-    stop: Callable[[int], bool],
-    with_training: bool = False,
-    sleep: Callable[[float], None] = time.sleep,
+    estimator: Any, *, stop: Callable[[int], bool], with_run: bool = False, sleep: Callable[[float], None] = time.sleep
 ) -> Any:
     """Yields `(path, step)` of each new newest checkpoint, until `stop(step)`.
 
-    With `with_training`, it also ends after the last checkpoint of a training that has ended earlier.
+    With `with_run`, it also ends after the last checkpoint of a training that has ended earlier.
     """
     seen: str | None = None
     has_ended = _TrainingEnded(estimator.model_dir)
     while True:
-        ended = with_training and has_ended()  # before the look-up, as in `evaluate_continuously`
+        ended = with_run and has_ended()  # before the look-up, as in `evaluate_continuously`
         newest = estimator.latest_checkpoint()
         if newest is None or newest == seen:
             if ended:

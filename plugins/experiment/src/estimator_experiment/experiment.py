@@ -312,7 +312,7 @@ class Experiment:
         if not only_once:
             _log.info("continuous_eval: a checkpoint has the same results each time, so each is evaluated once.")
         beside = self._estimator.config.task_type == "evaluator"
-        found = new_checkpoints(self._estimator, stop=lambda step: step >= last_step, with_training=beside)
+        found = new_checkpoints(self._estimator, stop=lambda step: step >= last_step, with_run=beside)
         for path, step in found:
             began = time.monotonic()
             if not _goes_on(predicate, results, path):
