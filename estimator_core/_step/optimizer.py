@@ -26,7 +26,7 @@ _LEAK = (
 _CALLED_SO = (
     "This happened where train_op is applied. Its optimizer is called as update(gradients, state, variables, "
     "value=loss, grad=gradients), where gradients and variables are dicts with an array for each variable. An "
-    "optimizer that needs more, such as L-BFGS (a function of the loss) or lookahead (pairs of values), cannot be used."
+    "optimizer that needs more, such as L-BFGS (a function of the loss), is called by your own ec.custom_train_op."
 )
 
 

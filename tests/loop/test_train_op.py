@@ -226,3 +226,31 @@ def test_an_optimizer_that_needs_more_is_told_how_it_is_called(tmp_path, optimiz
         train(two_layers(lambda loss, hidden: optimizer), tmp_path)
     (told,) = [note for note in raised.value.__notes__ if "train_op" in note]
     assert "update(gradients, state, variables, value=loss, grad=gradients)" in told
+    assert told.endswith("is called by your own ec.custom_train_op.")
+
+
+def test_a_custom_train_op_gives_an_optimizer_the_function_of_the_loss(tmp_path: Any) -> None:
+    x = np.random.default_rng(0).normal(size=(16, 4)).astype(np.float32)
+    optimizer = optax.lbfgs()
+
+    def stepped(variables: Any, state: Any, grad_fn: Any) -> Any:
+        loss, grads = grad_fn(variables)
+        more = {"value": loss, "grad": grads, "value_fn": lambda others: grad_fn(others)[0]}
+        updates, state = optimizer.update(grads, state, variables, **more)
+        return optax.apply_updates(variables, updates), state
+
+    def loss_of(variables: Any) -> Any:
+        return jnp.mean((x @ variables["w"] - x.sum(1)) ** 2)
+
+    def of_line(features: Any, labels: Any, mode: str) -> Any:
+        loss = jnp.mean((features["x"] @ ec.get_variable("w", (4,)) - labels) ** 2)
+        return ec.EstimatorSpec(mode, loss=loss, train_op=ec.custom_train_op(stepped, optimizer.init))
+
+    batches = ec.inputs.numpy_input_fn({"x": x}, x.sum(1), batch_size=16, num_epochs=None, shuffle=False)
+    estimator = ec.Estimator(of_line, model_dir=str(tmp_path))
+    for max_steps in (2, 4):  # the second call restores the memory of the optimizer
+        estimator.train(batches, max_steps=max_steps)
+    expected, state = {"w": jnp.zeros(4)}, optimizer.init({"w": jnp.zeros(4)})
+    for _ in range(4):
+        expected, state = stepped(expected, state, jax.value_and_grad(loss_of))
+    np.testing.assert_allclose(estimator.get_variable_value("w"), expected["w"], rtol=1e-5)
