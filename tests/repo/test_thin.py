@@ -35,10 +35,10 @@ BUDGETS = {
     "_model": 1259,  # programs that Estimators, variables and tables share, two adapters of a module, failing ones
     "_packs": 608,
     "_plugins": 1761,  # contracts of what is made, identity by distribution, code named and locked, origins
-    "_step": 1502,  # text labels, any ids, programs, joined columns, tables in forms, notes, optimizers by row
+    "_step": 1505,  # text labels, any ids, programs, joined columns, tables in forms, notes, optimizers by row
     "_storage": 394,  # file:// in all its forms, files at URLs, answers of storages of plugins
     "_summaries": 330,  # the lock of an event file, and a directory that is removed between two uses
-    "flat": 2963,  # arguments of methods and exporters, series of processes, trace states, dead and owed calls, counts
+    "flat": 2969,  # arguments of methods and exporters, series, trace states, dead and owed calls, counts, evaluators
 }
 
 #: The modules that every author of a model, a hook or a plugin must know.
