@@ -15,7 +15,7 @@ from estimator_core._files import check_local, expanded, on_one_line
 from estimator_core._moved import home_of
 from estimator_core._roles import checked_choices
 from estimator_core._wrong_arguments import leaving_out
-from estimator_core.errors import ArgumentError, ArgumentTypeError, check_count, did_you_mean
+from estimator_core.errors import ArgumentError, ArgumentTypeError, check_count, did_you_mean, is_integer
 
 __all__ = ["FullySharded", "KeepBest", "RunConfig"]
 
@@ -99,7 +99,7 @@ class KeepBest:
         evaluation: the name of the evaluation. None: the unnamed evaluation.
 
     Raises:
-        ArgumentError: `mode` is unknown, or `n` is not an int of at least 1.
+        ArgumentError, ArgumentTypeError: `mode` is unknown, or `n` is not an integer of at least 1.
 
     Example:
         >>> RunConfig(keep_checkpoint_best=KeepBest(metric="accuracy", mode="max")).keep_checkpoint_best.n
@@ -114,8 +114,7 @@ class KeepBest:
     def __post_init__(self) -> None:
         if self.mode not in ("min", "max"):
             raise ArgumentError(f'`mode` must be "min" or "max", not {self.mode!r}.')
-        if not _is_int(self.n) or self.n < 1:
-            raise ArgumentError(f"KeepBest: `n` must be an int of at least 1, not {self.n!r}.")
+        check_count("KeepBest: n", self.n)
 
 
 @dataclass(frozen=True)
@@ -341,10 +340,6 @@ def _save_cadence(steps: Any, secs: Any) -> tuple[int | None, float | None]:
     return steps, secs
 
 
-def _is_int(value: Any) -> bool:
-    return hasattr(value, "__index__") and not isinstance(value, bool)
-
-
 def _is_positive(value: Any) -> bool:
     return isinstance(value, (int, float)) and not isinstance(value, bool) and value > 0
 
@@ -360,15 +355,15 @@ def _selects_plugins(value: Any) -> bool:
 
 def _is_mesh(value: Any) -> bool:
     axes: Mapping[Any, Any] = value if isinstance(value, Mapping) else {}
-    return bool(axes) and all(isinstance(axis, str) and _is_int(size) for axis, size in axes.items())
+    return bool(axes) and all(isinstance(axis, str) and is_integer(size) for axis, size in axes.items())
 
 
 def _int_from(least: int) -> _Accepts:
-    return lambda value: _is_int(value) and value >= least
+    return lambda value: is_integer(value) and value >= least
 
 
-def _auto_or_int_from(least: int) -> _Accepts:
-    return lambda value: value == "auto" or (_is_int(value) and value >= least)
+def _auto_or(accepts: _Accepts) -> _Accepts:
+    return lambda value: value == "auto" or accepts(value)
 
 
 def _none_or(accepts: _Accepts) -> _Accepts:
@@ -385,14 +380,13 @@ def _one_of(words: Sequence[str]) -> _Accepts:
 
 def _require(config: RunConfig, error: type[Exception], accepts: _Accepts, expected: str, *names: str) -> None:
     for name in names:
-        value: object = getattr(config, name)
-        if not accepts(value):
-            raise error(f"{name} should {expected}, given: {value!r}.")
+        if not accepts(getattr(config, name)):
+            raise error(f"{name} should {expected}, given: {getattr(config, name)!r}.")
 
 
 def _check(config: RunConfig) -> None:
     """Reports the first fault, in this order."""
-    if config.tf_random_seed is not None and not _is_int(config.tf_random_seed):
+    if config.tf_random_seed is not None and not is_integer(config.tf_random_seed):
         raise ArgumentTypeError(f"tf_random_seed must be integer, given: {config.tf_random_seed!r}.")
     if config.tf_random_seed is not None and not 0 <= config.tf_random_seed < 2**64:
         raise ArgumentError(f"tf_random_seed must lie in [0, 2**64), given: {config.tf_random_seed}.")
@@ -401,8 +395,8 @@ def _check(config: RunConfig) -> None:
     value(_none_or(_int_from(1)), "be an int >= 1 or None", "save_checkpoints_steps", "log_step_count_steps")
     value(_int_from(1), "be an int >= 1", "accumulate_steps", "full_checkpoint_every")
     value(_none_or(_is_positive), "be > 0", "save_checkpoints_secs", "keep_checkpoint_every_n_hours", "grace_secs")
-    value(_auto_or_int_from(1), 'be "auto" or an int >= 1', "steps_per_dispatch", "batches_per_dispatch")
-    value(_auto_or_int_from(0), 'be "auto" or an int >= 0', "prefetch")
+    value(_auto_or(_int_from(1)), 'be "auto" or an int >= 1', "steps_per_dispatch", "batches_per_dispatch")
+    value(_auto_or(_int_from(0)), 'be "auto" or an int >= 0', "prefetch")
     value(_one_of(("batch_mean", "example_mean")), 'be "batch_mean" or "example_mean"', "eval_loss")
     for name, words in _WORDS.items():
         value(_one_of(words), f"be one of {words}", name)

@@ -45,13 +45,7 @@ class InputPosition(NamedTuple):
         state = self.source_state
         if isinstance(state, bytes):
             state = {_BYTES_KEY: base64.b64encode(state).decode("ascii")}
-        return {
-            "fingerprint": self.fingerprint,
-            "examples": self.examples,
-            "batches": self.batches,
-            "exhausted": self.exhausted,
-            "source_state": state,
-        }
+        return {**self._asdict(), "source_state": state}
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> InputPosition:
@@ -198,7 +192,7 @@ class InputContext:
         """Returns the number of rows of a global batch that one replica receives.
 
         Raises:
-            ArgumentError: the global batch does not divide evenly among the replicas, or is no number of rows.
+            ArgumentError: the global batch does not divide evenly among the replicas, or is not a number of rows.
         """
         check_count("global_batch_size", global_batch_size)
         if global_batch_size % self.num_replicas_in_sync:

@@ -17,7 +17,7 @@ from estimator_core._checkpoint.catalog import all_checkpoints
 from estimator_core._checkpoint.read import read_checkpoint
 from estimator_core._checkpoint.retention import Retention
 from estimator_core.config import KeepBest
-from estimator_core.errors import ArgumentError
+from estimator_core.errors import ArgumentError, ArgumentTypeError
 
 
 def steps(model_dir):
@@ -152,13 +152,13 @@ def test_rules_only_add(times, keep_max, every, best):
         (lambda: Retention(keep_every_n_hours=0), "`keep_every_n_hours` must be positive, got 0"),
         (lambda: Retention(keep_every_n_hours=math.nan), "`keep_every_n_hours` must be positive"),
         (lambda: KeepBest(metric="m", mode="best", n=1), '`mode` must be "min" or "max", not \'best\''),
-        (lambda: KeepBest(metric="m", mode="max", n=0), "KeepBest: `n` must be an int of at least 1, not 0"),
-        (lambda: KeepBest(metric="m", mode="max", n=2.5), "KeepBest: `n` must be an int of at least 1, not 2.5"),
-        (lambda: KeepBest(metric="m", mode="max", n="3"), "KeepBest: `n` must be an int of at least 1, not '3'"),
+        (lambda: KeepBest(metric="m", mode="max", n=0), "KeepBest: n must be at least 1, given: 0."),
+        (lambda: KeepBest(metric="m", mode="max", n=2.5), "KeepBest: n must be an integer, given: 2.5."),
+        (lambda: KeepBest(metric="m", mode="max", n="3"), "KeepBest: n must be an integer, given: '3'."),
     ],
 )
 def test_rules_that_make_no_sense_are_refused(make, words):
-    with pytest.raises(ArgumentError, match=words):
+    with pytest.raises((ArgumentError, ArgumentTypeError), match=words):
         make()
 
 

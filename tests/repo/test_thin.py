@@ -28,7 +28,7 @@ BUDGETS = {
     "_cli": 677,  # options of all commands anywhere, who takes them, errors of one line, URLs, pipes, long paths
     "_cluster": 401,  # every environment refused by name, who has ended or stopped predictions, broken connections
     "_export": 541,  # words of host transforms, formats that take one export, URLs, complex outputs, wrong shapes told
-    "_inputs": 1666,  # global batches, the contract with the data, byte order, masks, exact columns, wide numbers
+    "_inputs": 1660,  # global batches, the contract with the data, byte order, masks, exact columns, wide numbers
     "_journal": 799,  # damage, moved parts and what to do, a store that never answers, ends of calls, few snapshots
     "_loop": 4223,  # results of components, saves, killed ends, misfits, hyperparameters, programs compared
     "_metrics": 458,  # totals that are summed and merged side by side, and traced once; which way a metric is good
@@ -38,7 +38,7 @@ BUDGETS = {
     "_step": 1505,  # text labels, any ids, programs, joined columns, tables in forms, notes, optimizers by row
     "_storage": 394,  # file:// in all its forms, files at URLs, answers of storages of plugins
     "_summaries": 330,  # the lock of an event file, and a directory that is removed between two uses
-    "flat": 2969,  # arguments of methods and exporters, series, trace states, dead and owed calls, counts, evaluators
+    "flat": 2965,  # arguments of methods and exporters, series, trace states, dead and owed calls, counts, evaluators
 }
 
 #: The modules that every author of a model, a hook or a plugin must know.
@@ -62,7 +62,7 @@ RING = (
     "_loop/evaluate",
     "_loop/predict",
 )
-RING_LINES = 1507  # with the check of whole numbers, which plugins use too
+RING_LINES = 1500
 PAGE_STATEMENTS = 30
 #: The occurrences of `Any` per thousand code lines.
 ANY_DENSITY = 45.0

@@ -41,7 +41,7 @@ class Row(NamedTuple):
 def read_rows(path: Path, columns: Columns | None, *, labels: bool, headed: bool = True) -> Iterator[Row]:
     """Yields the examples of a file. The file is read in parts, so it may be larger than memory.
 
-    In a TSV file of one column, an empty line is an empty text if another row follows. Other empty lines are no rows.
+    In a TSV file of one column, an empty line is an empty text if another row follows. Other empty lines are not rows.
 
     Args:
         path: a .tsv, .csv or .jsonl file.
