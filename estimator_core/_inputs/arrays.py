@@ -54,6 +54,7 @@ def numpy_input_fn(
         ArgumentTypeError: x or y is neither an array nor a dict of arrays.
 
     Example:
+        >>> import numpy as np
         >>> input_fn = numpy_input_fn({"x": np.arange(5.0)}, np.arange(5), batch_size=2, shuffle=False)
         >>> [labels.tolist() for features, labels in input_fn()]
         [[0, 1], [2, 3], [4]]
