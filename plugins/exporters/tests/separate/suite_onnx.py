@@ -133,6 +133,15 @@ def test_another_thread_may_trace_during_a_conversion(monkeypatch):
     assert during == [before, before]
 
 
+def test_another_version_of_the_converter_is_named(monkeypatch):
+    """The error said that the model cannot be converted."""
+    from jax2onnx.converter import conversion_api
+
+    monkeypatch.delattr(conversion_api, "_force_jax_x64")
+    with pytest.raises(ExportError, match=r"does not support jax2onnx [\d.]+: it has no _force_jax_x64\. Install"):
+        OnnxFormat().check(request(lambda x: x + 1, (None,)))
+
+
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 def test_a_program_of_64_bits(tmp_path, dtype):
     """The converter set `jax_enable_x64` to False in the whole process, and refused the program."""

@@ -7,6 +7,7 @@ import logging
 import threading
 import warnings
 from collections.abc import Generator, Mapping
+from importlib import metadata
 from typing import Any
 
 import jax
@@ -103,6 +104,8 @@ def _converted(signature: SignatureSpec, program: core.ClosedJaxpr, arguments: A
                 input_names=list(arguments.values()),
                 output_names=list(results.values()),
             )
+    except ExportError:  # of _without_replacements
+        raise
     except Exception as error:
         said = f"{type(error).__name__}: {str(error).partition(_LINE)[0]}"
         raise ExportError(
@@ -204,6 +207,11 @@ def _without_replacements() -> Generator[None]:
         "_force_jax_x64": conversion_api,
         "_temporary_x64": user_interface,
     }
+    if lacking := sorted(name for name, module in where.items() if not hasattr(module, name)):
+        raise ExportError(
+            f"The format 'onnx' does not support jax2onnx {metadata.version('jax2onnx')}: it has no "
+            f"{', '.join(lacking)}. Install jax2onnx 0.13, or use the format 'stablehlo'."
+        )
     with _ONE_CONVERSION:
         before = {name: getattr(module, name) for name, module in where.items()}
         try:
