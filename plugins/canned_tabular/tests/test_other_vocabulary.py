@@ -1,5 +1,6 @@
 """Tests that a model refuses vocabularies, classes and buckets other than those it was trained with."""
 
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,7 @@ import pytest
 import estimator_canned_tabular as ct
 import estimator_core as ec
 from estimator_core.checkpoint import load_variables
-from estimator_core.errors import CheckpointMismatchError
+from estimator_core.errors import CheckpointMismatchError, InputError
 
 FEATURES = {"city": np.array(["Rome", "Bonn", "Oslo", "Rome"] * 4), "age": np.linspace(1, 60, 16).astype(np.float32)}
 CLASSES = np.array(["no", "yes", "yes", "no"] * 4)
@@ -100,6 +101,56 @@ def test_classes_in_another_order_are_refused(tmp_path: Path, mode: str, first: 
     with pytest.raises(CheckpointMismatchError, match=r"label_vocabulary .* classes"):
         _use(_estimator(tmp_path, _listed(), classes=("yes", "no")), mode)
     _use(_estimator(tmp_path, _listed(), classes=("no", "yes")), mode)
+
+
+def test_a_corrected_file_is_accepted_after_a_training_that_was_refused(tmp_path: Path) -> None:
+    """The error named a model that did not exist."""
+    estimator = _estimator(tmp_path, _cities(tmp_path, "Roma Bonn Oslo"))
+    with pytest.raises(InputError, match="not in the features"):
+        estimator.train(ec.inputs.numpy_input_fn({"age": FEATURES["age"]}, CLASSES, batch_size=8, shuffle=False))
+    _cities(tmp_path)
+    estimator.train(_input())
+    _estimator(tmp_path, _cities(tmp_path)).evaluate(_input())
+
+
+def test_after_the_model_dir_was_removed_a_new_estimator_accepts_another_file(tmp_path: Path) -> None:
+    """The error named a model that did not exist. The program of the old Estimator contains the old digests."""
+    estimator = _estimator(tmp_path, _cities(tmp_path, "Roma Bonn Oslo")).train(_input())
+    shutil.rmtree(estimator.model_dir)
+    column = _cities(tmp_path)
+    with pytest.raises(CheckpointMismatchError, match=r"'city' .* no checkpoint\. Create the Estimator again"):
+        estimator.train(_input())
+    _estimator(tmp_path, column).train(_input())
+    _estimator(tmp_path, column).evaluate(_input())
+
+
+@pytest.mark.parametrize("name", ["city", "age"])
+def test_a_warm_start_keeps_the_digests_of_the_new_model(tmp_path: Path, name: str) -> None:
+    """It copied those of the earlier model, or refused their length."""
+    _estimator(tmp_path, _listed()).train(_input())
+    columns = [_listed("Oslo Rome Bonn"), *([_buckets(20, 40)] if name == "age" else [])]
+
+    def new(start: Any = None) -> ec.Estimator:
+        return ct.LinearClassifier(
+            columns, label_vocabulary=["no", "yes"], model_dir=tmp_path / "new", warm_start_from=start
+        )
+
+    new(str(tmp_path / "run")).train(_input())
+    assert new().train(_input()).evaluate(_input())["global_step"] == 4
+
+
+def test_other_spellings_of_dates_are_the_same(tmp_path: Path) -> None:
+    def one(*words: str) -> ec.Estimator:
+        column = ct.categorical_column_with_vocabulary_list("day", words, dates=True)
+        return ct.LinearClassifier([column], label_vocabulary=["no", "yes"], model_dir=tmp_path / "run").train(days)
+
+    days = ec.inputs.numpy_input_fn(
+        {"day": np.array(["2024-01-31", "2024-02-01"] * 8)}, CLASSES, batch_size=8, num_epochs=1, shuffle=False
+    )
+    one("2024-01-31", "2024-02-01")
+    one("2024-01-31T00:00:00Z", "2024-02-01")
+    with pytest.raises(CheckpointMismatchError, match="'day'"):
+        one("2024-02-01", "2024-01-31")
 
 
 def test_a_file_and_a_list_of_the_same_words_are_the_same(tmp_path: Path) -> None:

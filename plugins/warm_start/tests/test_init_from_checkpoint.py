@@ -49,6 +49,18 @@ def loaded(found):
     return {path: one.value for path, one in given.items()}
 
 
+def test_a_scope_leaves_out_the_records_of_a_model(discover):
+    """The earlier model may have none, or describe other data."""
+
+    def model(x):
+        get_variable("data_contract", initializer=np.zeros(2, np.uint8), trainable=False)
+        y = layer("bert", x)
+        init_from_checkpoint("old", {"/": "/"})
+        return y
+
+    assert set(loaded(discover(model))) == {"bert/kernel", "bert/bias"}
+
+
 @pytest.mark.parametrize(
     ("assignments", "expected"),
     [

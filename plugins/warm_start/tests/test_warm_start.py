@@ -46,6 +46,23 @@ def start(settings, specs=SPECS, read=reader):
     return warm_start(with_reader, specs, key=lambda path: jax.random.key(len(path)))
 
 
+@pytest.mark.parametrize("size", [2, 3])
+@pytest.mark.parametrize("pattern", [".*", [".*"], "(?!head)"])
+def test_records_of_the_earlier_model_are_left_out(pattern, size):
+    """An earlier model has other vocabularies and classes. Its records replaced those of the new model."""
+    record = VariableSpec("data_contract", (2,), np.dtype("uint8"), np.zeros(2, np.uint8), False)
+    kernel = SPECS["encoder/kernel"]
+    old = {**OLD, "data_contract": np.ones(size, np.uint8)}
+    specs = {kernel.name: kernel, record.name: record}
+    values, report = start(WarmStartSettings("old", vars_to_warm_start=pattern), specs, read=lambda path: old)
+    assert set(values) == {kernel.name}
+    assert report.not_loaded == {"data_contract": "a record of this model"}
+    if size == 2:
+        for named in ("data_contract", [record]):
+            values, _ = start(WarmStartSettings("old", vars_to_warm_start=named), specs, read=lambda path: old)
+            assert set(values) == {"data_contract"}
+
+
 def test_a_path_loads_all_that_matches_state_too_and_reports_the_rest():
     values, report = start("old")
     assert set(values) == {"encoder/kernel", "encoder/bias", "encoder/mean"}
@@ -230,8 +247,8 @@ def test_tokens_are_lines_and_nothing_else(tmp_path):
     ("change", "error", "message"),
     [
         ({"axis": 2}, ArgumentError, "0 .rows. or 1 .columns."),
-        ({"new_vocab_size": 0}, ArgumentError, "Sizes are positive"),
-        ({"num_oov_buckets": -1}, ArgumentError, "buckets not negative"),
+        ({"new_vocab_size": 0}, ArgumentError, "new_vocab_size must be at least 1"),
+        ({"num_oov_buckets": -1}, ArgumentError, "num_oov_buckets must be at least 0"),
         ({"new_vocab_size": 5}, VariableError, "new_vocab_size is 5, but new_vocab has 3 tokens"),
         ({"old_vocab_size": 5}, VariableError, "old_vocab_size is 5, but old_vocab has 3 tokens"),
         ({"num_oov_buckets": 2}, VariableError, r"its axis 0 must be 5"),

@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 
 from estimator_core.errors import ArgumentTypeError, VariableError
 from estimator_core.model import VariableSpec
-from estimator_warm_start.checkpoint_values import near
+from estimator_warm_start.checkpoint_values import is_record, near
 
 #: A map from names in the checkpoint to names or specs of variables, or pairs, if one name feeds several variables.
 AssignmentMap: TypeAlias = "Mapping[str, Any] | Sequence[tuple[str, Any]]"
@@ -52,7 +52,7 @@ def _in_scopes(tensor: str, name: str, declared: Mapping[str, VariableSpec]) -> 
             "'new/') or a variable to a variable ('old/kernel': 'new/kernel')."
         )
     old, new = ("" if part == "/" else part for part in (tensor, name))
-    found = [path for path in declared if path.startswith(new)]
+    found = [path for path, spec in declared.items() if path.startswith(new) and not is_record(spec)]
     if not found:
         raise VariableError(
             f"init_from_checkpoint: no variable is declared under {name!r} at this point of model_fn. "

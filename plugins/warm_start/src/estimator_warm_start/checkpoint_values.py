@@ -15,6 +15,15 @@ from estimator_core.model import VariableSpec, check_value
 CheckpointReader: TypeAlias = Callable[[str], Mapping[str, np.ndarray]]
 
 
+def is_record(spec: VariableSpec) -> bool:
+    """Returns whether a variable is a row of bytes that the model itself sets, such as a description of its data.
+
+    The bytes of an earlier model would be false for this one. Patterns and scopes leave such a variable out.
+    """
+    of_bytes = spec.dtype == np.uint8 and len(spec.shape) == 1
+    return of_bytes and not spec.trainable and not callable(spec.initializer)
+
+
 def missing_tensor(tensor: str, variable: str, checkpoint: str, present: Iterable[str]) -> VariableError:
     """Returns the error about a name that the checkpoint does not have."""
     names = sorted(present)

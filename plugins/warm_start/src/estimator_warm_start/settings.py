@@ -15,7 +15,7 @@ import numpy as np
 from estimator_core.checkpoint import load_variables
 from estimator_core.errors import ArgumentError, ArgumentTypeError, VariableError
 from estimator_core.model import InitialValue, VariableSpec, check_value
-from estimator_warm_start.checkpoint_values import CheckpointReader, fitted, missing_tensor, near
+from estimator_warm_start.checkpoint_values import CheckpointReader, fitted, is_record, missing_tensor, near
 from estimator_warm_start.load_report import LoadedVariable, LoadReport
 from estimator_warm_start.vocabulary import VocabInfo
 
@@ -33,6 +33,7 @@ class WarmStartSettings:
             expression that matches from the start of the path, or a list of them, or a list of variables as
             `ec.trainable_variables` returns it. None: only those in `var_name_to_vocab_info`. With the default,
             variables that the checkpoint lacks keep their initialisers. With any other value all must be found.
+            Records of bytes, such as `data_contract`, describe one model, and are loaded only by their own name.
         var_name_to_vocab_info: the changes of vocabulary, by the path of the variable.
         var_name_to_prev_var_name: the different names in the checkpoint, by the path of the variable.
         reader: a function that returns the arrays of a checkpoint of another format by name, from
@@ -106,7 +107,9 @@ def warm_start(
         tensor = settings.var_name_to_prev_var_name.get(path, path)
         renamed = path in settings.var_name_to_prev_var_name or path in settings.var_name_to_vocab_info
         row: dict[str, Any] = {"variable": path, "shape": spec.shape, "source": checkpoint, "tensor": tensor}
-        if path not in chosen:
+        if path not in chosen and is_record(spec):
+            rows.append(LoadedVariable(**row, loaded=False, reason="a record of this model"))
+        elif path not in chosen:
             rows.append(LoadedVariable(**row, loaded=False, reason="not among vars_to_warm_start"))
         elif tensor not in tensors and settings.vars_to_warm_start == _ALL and not renamed:
             rows.append(LoadedVariable(**row, loaded=False, reason=f"not in {checkpoint}"))
@@ -158,7 +161,11 @@ def _chosen(settings: WarmStartSettings, specs: Mapping[str, VariableSpec]) -> s
         chosen = set(settings.var_name_to_vocab_info) & set(specs)
     else:
         patterns = _patterns(settings.vars_to_warm_start)
-        chosen = {path for path in specs if any(re.match(pattern, path) for pattern in patterns)}
+        chosen = {
+            path
+            for path, spec in specs.items()
+            if any(re.match(pattern, path) and (not is_record(spec) or path in _named(pattern)) for pattern in patterns)
+        }
         for pattern in patterns:
             if not any(re.match(pattern, path) for path in specs):
                 raise VariableError(f"vars_to_warm_start: no variable matches {pattern!r}. {near(pattern, specs)}")
@@ -171,6 +178,11 @@ def _chosen(settings: WarmStartSettings, specs: Mapping[str, VariableSpec]) -> s
                 f"Here is the list of viable variable names: {', '.join(sorted(chosen)) or 'none'}."
             )
     return chosen
+
+
+def _named(pattern: str) -> tuple[str, str]:
+    """Returns the paths that a pattern may be the name of, as text or as `_patterns` writes a variable."""
+    return pattern, re.sub(r"\\(.)", r"\1", pattern).removesuffix("$")
 
 
 def _patterns(chosen: Any) -> list[str]:

@@ -180,7 +180,8 @@ def _meanings(column: Any) -> Iterator[tuple[str, tuple[Any, ...]]]:
     if isinstance(column, BucketizedColumn):
         yield column.source_column.key, column.boundaries
     elif isinstance(column, (VocabularyListCategoricalColumn, VocabularyFileCategoricalColumn)):
-        yield column.key, column.tokens
+        spelling = spelling_of(column)  # spellings of one date are one word
+        yield column.key, column.tokens if spelling is None else tuple(map(spelling.canonical, column.tokens))
     elif isinstance(column, CrossedColumn):
         yield from (pair for part in column.parts_in_order() for pair in _meanings(part))
     elif hasattr(column, "categorical_column"):

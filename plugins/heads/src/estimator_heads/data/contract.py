@@ -77,6 +77,7 @@ class HeadContract:
         self._label_names = {place.key: place.name for place in converted}
         self._exported, self._vocabularies = exported, vocabularies
         self._known: dict[str, Any] = {}
+        self._declared = False
         self._settled = False  # whether the facts are final: they were learned, or read from a checkpoint
 
     @property
@@ -91,6 +92,7 @@ class HeadContract:
 
     def declare(self) -> None:
         """Declares the variable that stores the learned facts. Call it in a model_fn."""
+        self._declared = True
         declare(self._known)
 
     def open(self, source: Any, *, mode: str, memory: Path, check: bool) -> tuple[Any, Callable[[Any], Any] | None]:
@@ -153,11 +155,23 @@ class HeadContract:
     def _recall(self, memory: Path) -> None:
         if not self._settled and (found := recall(memory)) is not None:
             self._known, self._settled = found, True
+        name = self._of_other_ids()
+        if name is None:
+            return
+        if recall(memory) is not None:
+            raise CheckpointMismatchError(_other_ids(name))
+        if self._declared:  # the traced program contains the facts
+            raise CheckpointMismatchError(
+                f"{_what_differs(name)} that this Estimator began to train with. model_dir has no checkpoint. Create "
+                "the Estimator again to train with the new ones."
+            )
+        self._known, self._settled = {}, False  # that training was refused before it began
+
+    def _of_other_ids(self) -> str | None:
+        """Returns the name of a place whose ids have other meanings than in training, or None."""
         of_labels = {name: digest(self._known[name]) for name in self._label_names.values() if name in self._known}
         trained: Mapping[str, str] = {**of_labels, **self._known.get(VOCABULARIES, {})}
-        for name, current in self._digests().items():
-            if trained.get(name, current) != current:
-                raise CheckpointMismatchError(_other_ids(name))
+        return next((name for name, now in self._digests().items() if trained.get(name, now) != now), None)
 
     def _learn(self, elements: Any, *, whole: bool) -> None:
         if not self._settled:
@@ -206,16 +220,19 @@ class HeadContract:
         return kept
 
 
-def _other_ids(name: str) -> str:
-    """Returns the message about ids that do not mean what they meant in training."""
+def _what_differs(name: str) -> str:
+    """Returns the beginning of a sentence about ids that do not mean what they meant in training."""
     kind, _, key = name.partition("/")
     if kind == _LABELS:
-        what = f"The label_vocabulary{f' of head {key!r}' if key else ''} differs from the classes"
-    else:
-        what = f"The vocabulary or the boundaries of the feature {key!r} differ from those"
+        return f"The label_vocabulary{f' of head {key!r}' if key else ''} differs from the classes"
+    return f"The vocabulary or the boundaries of the feature {key!r} differ from those"
+
+
+def _other_ids(name: str) -> str:
+    """Returns the message about a checkpoint whose ids have other meanings."""
     return (
-        f"{what} that the model in this model_dir was trained with, so its ids have other meanings. Use the ones of "
-        "the training, in their order. Or train with the new ones in another model_dir."
+        f"{_what_differs(name)} that the model in this model_dir was trained with, so its ids have other "
+        "meanings. Use the ones of the training, in their order. Or train with the new ones in another model_dir."
     )
 
 
