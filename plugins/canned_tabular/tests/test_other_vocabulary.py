@@ -41,7 +41,7 @@ def _input() -> Any:
 
 
 @pytest.mark.parametrize("words", ["Bonn Rome Oslo", "Rome Bonn Kiel"])
-@pytest.mark.parametrize("mode", ["train", "evaluate", "predict", "export"])
+@pytest.mark.parametrize("mode", ["train", "evaluate", "predict", pytest.param("export", marks=pytest.mark.plugins)])
 def test_a_vocabulary_file_with_other_words_is_refused(tmp_path: Path, mode: str, words: str) -> None:
     _estimator(tmp_path, _cities(tmp_path)).train(_input())
     other = _estimator(tmp_path, _cities(tmp_path, words))
