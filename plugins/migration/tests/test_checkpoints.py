@@ -68,6 +68,18 @@ def test_slots_of_canned_estimators_of_tensorflow_1(scope: str) -> None:
     assert convert(template(), there).taken["0/nu/k"] == f"k/{scope}/Adam_1"
 
 
+def test_a_record_of_the_model_stays_as_it_is() -> None:
+    """TensorFlow has no such variable."""
+    record = np.frombuffer(b"{}", np.uint8)
+    mean = np.zeros(3, np.float32)
+    done = convert(template(model_state={"data_contract": record, "mean": mean}), tensors(mean=np.ones(3)))
+    assert done.items.model_state["data_contract"].tobytes() == b"{}"
+    assert done.items.model_state["mean"].tolist() == [1, 1, 1]
+    assert "data_contract" not in done.taken
+    with pytest.raises(CheckpointMismatchError, match="mean: not there as mean"):
+        convert(template(model_state={"data_contract": record, "mean": mean}), tensors())
+
+
 def test_names_that_differ_are_in_a_mapping() -> None:
     there = {f"old/{name}" if name.startswith("k") else name: value for name, value in tensors().items()}
     assert convert(template(), there, {"k": "old/k"}).taken["0/mu/k"] == "old/k/Adam"

@@ -44,6 +44,8 @@ def convert(
 ) -> Converted:
     """Fills a checkpoint of a model with the arrays of TensorFlow: variables, slots, global step.
 
+    Rows of bytes that TensorFlow does not have, such as `data_contract`, stay as they are.
+
     Args:
         template: a checkpoint of the model, as `read_checkpoint` returns it, with any values.
         tensors: the arrays of TensorFlow, by name.
@@ -55,7 +57,9 @@ def convert(
     """
     places = _Places(tensors, names or {})
     variables = places.filled(template.variables, lambda path: [places.name_of(path)])
-    model_state = places.filled(template.model_state, lambda path: [places.name_of(path)])
+    own = {path: value for path, value in template.model_state.items() if _is_record(value) and path not in tensors}
+    from_there = {path: value for path, value in template.model_state.items() if path not in own}
+    model_state = {**own, **places.filled(from_there, lambda path: [places.name_of(path)])}
     paths = [*template.variables, *template.model_state]
     here = {leaf: slot_of(leaf, paths) for leaf in template.opt_state}
     slots = {leaf: places.there(slot) for leaf, slot in here.items()}
@@ -86,6 +90,14 @@ def convert(
     )
     unused = tuple(sorted(set(tensors) - set(places.taken.values()) - {GLOBAL_STEP}))
     return Converted(items=items, taken=places.taken, unused=unused, step=step)
+
+
+def _is_record(value: Any) -> bool:
+    """Returns whether an array is a row of bytes that the model itself sets, such as a description of its data.
+
+    TensorFlow has no such variable.
+    """
+    return value.dtype == np.uint8 and value.ndim == 1
 
 
 class _Places:
