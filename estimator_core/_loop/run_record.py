@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import json
 import os
 import platform
@@ -107,10 +108,18 @@ def changed_hparams(model_dir: Path, params: Any) -> str:
     before, now = _read(model_dir / FILE).get("hparams"), plain(params)
     if not (isinstance(before, dict) and isinstance(now, dict)):
         return ""
-    old, new = ({name: json.dumps(value) for name, value in values.items()} for values in (before, now))
+    old, new = ({name: json.dumps(value, sort_keys=True) for name, value in values.items()} for values in (before, now))
     pairs = [(name, old.get(name, "not set"), new.get(name, "not set")) for name in {**old, **new}]
     known = [(name, *both) for name, *both in pairs if both[0] != both[1] and " at 0x" not in "".join(both)]
-    return ", ".join(f"{name} was {was:.60} and is {now:.60}" for name, was, now in known)
+    return ", ".join(f"{name} was {was} and is {now}" for name, was, now in map(_shortened, known))
+
+
+def _shortened(change: Sequence[str]) -> Sequence[str]:
+    """Returns a name and two texts, of which a long beginning that they share is left out."""
+    name, *both = change
+    alike = itertools.takewhile(lambda pair: pair[0] == pair[1], zip(*both, strict=False))
+    start = max(0, sum(1 for _ in alike) - 30)
+    return name, *(f"{'...' * bool(start)}{text[start:]:.60}" for text in both)
 
 
 def _read(path: Path) -> dict[str, Any]:

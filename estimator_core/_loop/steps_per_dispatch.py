@@ -92,7 +92,7 @@ def steps_per_dispatch(
         measured: the best number for this program, by the shapes of its batches. It is read and extended.
     """
     if asked != "auto":
-        return asked
+        return int(asked)
     if remembered is not None:
         _log.info("steps_per_dispatch: %d, as before the interruption.", remembered)
         return remembered

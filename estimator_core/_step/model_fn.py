@@ -99,8 +99,10 @@ def _saying_what_is_given(features: PyTree, params: Params, mode: str, lacks_lab
     except (AttributeError, TypeError, ValueError) as error:
         # A library may have made an array of None before it raises, and then names only its dtype or type.
         if lacks_labels and any(word in str(error) for word in ("None", "dtype", "numpy.ndarray")):
-            early = "In mode 'predict' there never are any: return the predictions before the labels are used."
-            error.add_note(f"The labels that model_fn gets are None. {early if mode == ModeKeys.PREDICT else cure}")
+            early = "If the error comes from them: return the predictions of this mode before the labels are used."
+            always = f"In mode {mode!r} (ModeKeys.PREDICT) the labels are always None. {early}"
+            known = f"The labels that model_fn gets are None. {cure}"
+            error.add_note(always if mode == ModeKeys.PREDICT else known)
         raise
 
 

@@ -1,6 +1,7 @@
 """Tests that numbers of public functions are whole, not negative and not huge, and are refused by name."""
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -47,6 +48,15 @@ def test_integers_of_python_and_numpy_are_counts(name: str) -> None:
 def test_the_receiver_accepts_an_integer_of_numpy() -> None:
     three: Any = np.int64(3)
     build_raw_serving_input_receiver_fn({"x": np.zeros((1, 1))}, default_batch_size=three)
+
+
+@pytest.mark.parametrize("given", [{"steps": np.int64(2)}, {"max_steps": np.uint8(2)}])
+def test_training_accepts_integers_of_numpy(tmp_path: Path, given: Any) -> None:
+    """The save at the end failed, because the checkpoint records them as JSON."""
+    steps_per_dispatch: Any = np.int64(2)
+    estimator = tiny_estimator(str(tmp_path), steps_per_dispatch=steps_per_dispatch)
+    assert estimator.train(tiny_input_fn(), **given).stop_reason == "reached step 2"
+    assert Path(tmp_path, "checkpoints", "2").is_dir()
 
 
 def test_many_steps_are_refused_before_the_first(tmp_path: Any) -> None:

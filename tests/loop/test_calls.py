@@ -62,6 +62,18 @@ def test_a_finished_run_names_the_hyperparameters_that_it_was_not_trained_with(
     assert make_estimator(params={"rate": 0.5}).train(train_input, max_steps=5).stop_reason == "reached step 5"
 
 
+def test_a_finished_run_compares_nested_hyperparameters_in_any_order_and_shows_where_they_differ(
+    make_estimator: Any, train_input: Any
+) -> None:
+    widths = {f"layer_{number}": number for number in range(20)}
+    make_estimator(params={"widths": widths}).train(train_input, max_steps=4)
+    turned = make_estimator(params={"widths": dict(reversed(widths.items()))}).train(train_input, max_steps=4)
+    assert turned.stop_reason == "max_steps (4) was reached before"
+    other = make_estimator(params={"widths": {**widths, "layer_9": 10}}).train(train_input, max_steps=4)
+    assert 'layer_8": 8, "layer_9": 9} and is ...' in other.stop_reason
+    assert '"layer_9": 10}. Nothing was trained' in other.stop_reason
+
+
 @pytest.mark.parametrize(
     ("calls", "expected"),
     [

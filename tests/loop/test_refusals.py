@@ -491,8 +491,8 @@ def test_a_loss_in_mode_predict_is_told_that_there_are_no_labels(tmp_path: Path)
         next(estimator.predict(lambda: iter([{"x": X}])))
     told, *_ = raised.value.__notes__
     assert told == (
-        "The labels that model_fn gets are None. In mode 'predict' there never are any: return the predictions before "
-        "the labels are used."
+        "In mode 'infer' (ModeKeys.PREDICT) the labels are always None. If the error comes from them: return the "
+        "predictions of this mode before the labels are used."
     )
 
 
