@@ -442,8 +442,7 @@ class Estimator:
     ) -> Estimator:
         check_input_fn(input_fn)
         checked_hooks, listeners = check_hooks(hooks, "hooks"), check_listeners(saving_listeners)
-        check_training(self._config, checked_hooks, listeners, steps=steps, max_steps=max_steps)
-        steps, max_steps = (None if count is None else int(count) for count in (steps, max_steps))  # may be of numpy
+        steps, max_steps = check_training(self._config, checked_hooks, listeners, steps=steps, max_steps=max_steps)
         self._place.refresh(lambda: self._devices.processes)
         if is_over(self._devices, self._state, self.model_dir, max_steps, self._plugins):
             _log.info("Skipping training since max_steps has already saved.")

@@ -76,8 +76,8 @@ def check_training(
     *,
     steps: int | None,
     max_steps: int | None,
-) -> None:
-    """Refuses arguments of a training call that cannot be combined.
+) -> tuple[int | None, int | None]:
+    """Refuses arguments of a training call that cannot be combined. Returns both numbers of steps as int of Python.
 
     Raises:
         ArgumentError, ArgumentTypeError: both numbers of steps are set or one is invalid, the process does not train,
@@ -97,3 +97,4 @@ def check_training(
             "There should be a CheckpointSaverHook to use saving_listeners. Please set one of the "
             "RunConfig.save_checkpoints_steps or RunConfig.save_checkpoints_secs, or give one in hooks."
         )
+    return None if steps is None else int(steps), None if max_steps is None else int(max_steps)
