@@ -436,7 +436,7 @@ AT_WORK = ("No such file or directory", "There is no local job 'nothing'")
     [
         (["--processes", "2"], "give the command to run after --"),
         (["--", "true"], "give the number of processes"),
-        (["--processes", "0", "--", "true"], "0 processes on 1 hosts are not possible"),
+        (["--processes", "0", "--", "true"], "processes must be at least 1, given: 0"),
         (["--processes", "3", "--hosts", "2", "--", "true"], "3 processes on 2 hosts are not possible"),
         (["--processes", "2", "--hosts", "2", "--", "true"], "the launcher 'local' uses only this machine"),
         (["--processes", "1", "--option", "queue", "--", "true"], "write --option NAME=VALUE"),
