@@ -57,6 +57,9 @@ class MetricStoppingHook(StopOnPredicateHook):
     def after_create(self, run: Run) -> None:
         """Starts the cadence, or continues the one of the interrupted call.
 
+        A new call stops before its first step if the evaluations of earlier calls are already a reason. Otherwise, each
+        repetition of a program that has ended early would train one more step.
+
         Raises:
             HookError: the best weights could not be restored at the end.
         """
@@ -70,12 +73,17 @@ class MetricStoppingHook(StopOnPredicateHook):
             )
         self._best = BestWeights(run.model_dir) if self.restore_best else None
         self._writes = run.config.is_chief
+        if not run.resumed:
+            self._decide(run, run.step)
 
     def after_step(self, run: Run, step: int, out: StepOutputs) -> None:
         """Applies the rule, when the timer is due."""
         if not self._timer.should_trigger_for_step(step):
             return
         self._timer.update_last_triggered_step(step)
+        self._decide(run, step)
+
+    def _decide(self, run: Run, step: int) -> None:
         values = self._evaluations.read(step)
         reason = self._rule.reason(self._metric, values)
         self._keep_best(values)
