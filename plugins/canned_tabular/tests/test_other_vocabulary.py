@@ -69,6 +69,13 @@ def test_an_estimator_notices_that_its_file_changed(tmp_path: Path) -> None:
         estimator.evaluate(_input())
 
 
+def test_boundaries_that_divide_alike_are_the_same(tmp_path: Path) -> None:
+    _estimator(tmp_path, _buckets(0.1, 20.7)).train(_input())
+    assert _estimator(tmp_path, _buckets(*np.array([0.1, 20.7], np.float32))).evaluate(_input())["global_step"] == 2
+    with pytest.raises(CheckpointMismatchError, match="'age'"):
+        _estimator(tmp_path, _buckets(0.1, 20.8)).evaluate(_input())
+
+
 @pytest.mark.parametrize("inside", [ct.indicator_column, lambda one: ct.embedding_column(one, 2)])
 def test_vocabularies_inside_dense_columns_count(tmp_path: Path, inside: Any) -> None:
     def deep(words: str) -> ec.Estimator:

@@ -178,7 +178,8 @@ def _numbers_in(column: Any) -> Iterator[NumericColumn]:
 def _meanings(column: Any) -> Iterator[tuple[str, tuple[Any, ...]]]:
     """Yields the features that a column reads as categories, with the words or boundaries that its ids stand for."""
     if isinstance(column, BucketizedColumn):
-        yield column.source_column.key, column.boundaries
+        # as numbers are compared with them; -0.0 becomes 0.0
+        yield column.source_column.key, tuple(float(np.float32(boundary)) + 0.0 for boundary in column.boundaries)
     elif isinstance(column, (VocabularyListCategoricalColumn, VocabularyFileCategoricalColumn)):
         spelling = spelling_of(column)  # spellings of one date are one word
         yield column.key, column.tokens if spelling is None else tuple(map(spelling.canonical, column.tokens))
