@@ -101,6 +101,17 @@ def test_a_single_fault_keeps_its_type_through_the_experiment_too(estimator: ec.
         ec.train_and_evaluate(estimator, ec.TrainSpec(rows(), max_steps=2), ec.EvalSpec(endless))
 
 
+@pytest.mark.parametrize("name", ["ec.no_such_name", "no_such_name"])
+def test_an_unknown_name_does_not_put_the_batch_under_suspicion(estimator: ec.Estimator, name: str) -> None:
+    def misspelt(features: Any, labels: Any, mode: str) -> ec.EstimatorSpec:
+        return eval(name)
+
+    made = ec.Estimator(misspelt, config=estimator.config)
+    faults = find_faults(made, ec.TrainSpec(rows(**WEIGHT)), [])
+    assert "no_such_name" in str(faults[0])
+    assert "The batch has" not in str(faults[0])
+
+
 def test_a_variable_of_another_shape_in_evaluation_is_found(estimator: ec.Estimator) -> None:
     def other(features: Any, labels: Any, mode: str) -> ec.EstimatorSpec:
         ec.get_variable("by_width", features["x"].shape[1:])

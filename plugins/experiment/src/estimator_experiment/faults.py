@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import traceback
 from collections.abc import Sequence
+from types import ModuleType
 from typing import Any
 
 import jax
@@ -32,7 +33,7 @@ def fault(place: str, error: Exception, batch: Batch | None = None) -> Exception
         error.args = (f"{place}: {error}", *error.args[1:])
         return error
     what = f"{place}: {type(error).__name__}: {error}{line_of(error)}."
-    if batch is not None:
+    if batch is not None and not _is_of_a_name(error):
         what += f" The batch has {_described(batch)}; make the input and model_fn agree."
     found = OtherCodeError(what)
     found.__cause__ = error
@@ -72,6 +73,12 @@ def line_of(error: Exception) -> str:
     frames = traceback.extract_tb(error.__traceback__)
     own = [frame for frame in frames if not any(part in frame.filename for part in _OTHERS)]
     return f" ({own[-1].filename}:{own[-1].lineno}: {own[-1].line})" if own else ""
+
+
+def _is_of_a_name(error: Exception) -> bool:
+    """Returns whether a name of the code is unknown, which no batch can cause."""
+    of_module = isinstance(error, AttributeError) and isinstance(error.obj, ModuleType)
+    return of_module or isinstance(error, (NameError, ImportError))
 
 
 _OTHERS = ("site-packages", "estimator_core", "estimator_experiment", "<frozen", "/lib/python")
