@@ -178,7 +178,8 @@ def check_count(name: str, value: Any, *, least: int = 1) -> int:
         estimator_core.errors.ArgumentError: batch_size must be at least 1, given: 0.
     """
     if not is_integer(value):
-        raise ArgumentTypeError(f"{name} must be an integer, given: {value!r}.")
+        cure = " Convert it with int(...)." if hasattr(value, "dtype") else ""
+        raise ArgumentTypeError(f"{name} must be an integer, given: {value!r}.{cure}")
     number = int(value)
     if (bits := number.bit_length()) > 63:
         raise ArgumentError(f"{name} must be from {least} to 2**63 - 1, given: an integer of {bits} bits.")

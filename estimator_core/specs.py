@@ -11,7 +11,7 @@ from estimator_core._files import on_one_line
 from estimator_core._hook_members import refuse_deferred
 from estimator_core._moved import attributes_of
 from estimator_core._wrong_arguments import by_name, leaving_out
-from estimator_core.errors import ArgumentError, ArgumentTypeError, ModelFnError, check_count
+from estimator_core.errors import ArgumentError, ArgumentTypeError, ModelFnError, check_count, is_integer
 from estimator_core.modes import ModeKeys
 
 __all__ = [
@@ -226,11 +226,9 @@ def check_steps(name: str, value: Any) -> None:
     """Refuses a number of steps that is not None or a positive int."""
     if value is None:
         return
-    if isinstance(value, bool) or not hasattr(value, "__index__"):
-        raise ArgumentTypeError(f"`{name}` must be an int or None, given: {value!r}.")
-    if value <= 0:
+    if is_integer(value) and -(2**63) < value <= 0:
         raise ArgumentError(f"Must specify {name} > 0, given: {value}.")
-    check_count(name, value)  # refuses a number of more than 64 bits
+    check_count(name, value)
 
 
 def check_hooks(hooks: Any, where: str, error: type[Exception] = ArgumentTypeError) -> tuple[Any, ...]:

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
@@ -72,6 +73,14 @@ def test_a_huge_number_of_a_hook_is_shown_by_its_bits(check: Any, unit: str) -> 
     with pytest.raises(ArgumentError) as told:
         check(ec.Hook(), "timeout", HUGE)
     assert str(told.value) == f"Hook: timeout must be below 2**63 {unit}, given: an integer of 1329 bits."
+
+
+@pytest.mark.parametrize("value", [np.array(5), jnp.int32(5), np.array([3, 4]), np.array([0]), jnp.float32(2)])
+def test_an_array_of_steps_is_refused_with_the_cure(value: Any, tmp_path: Path) -> None:
+    """An array of two numbers had the error of its truth value."""
+    for given in ({"steps": value}, {"max_steps": value}):
+        with pytest.raises(ArgumentTypeError, match=r"steps must be an integer, given: .*rray.*\. Convert it with int"):
+            tiny_estimator(str(tmp_path)).train(tiny_input_fn(), **given)
 
 
 def test_the_check_returns_an_int() -> None:

@@ -44,8 +44,8 @@ def test_every_kind_of_value() -> None:
 @pytest.mark.parametrize(
     ("batches", "options", "words"),
     [
-        ([["a"]], {"max_size": 0}, "max_size should be positive"),
-        ([["a"]], {"min_count": 0}, "min_count should be positive"),
+        ([["a"]], {"max_size": 0}, "max_size must be at least 1"),
+        ([["a"]], {"min_count": 0}, "min_count must be at least 1"),
         ([np.array([0.5])], {}, "strings or integers, given: float64"),
         ([["a"], [1]], {}, "both numbers and strings"),
         ([], {}, "No value occurs 1 times or more, among 0 different values"),

@@ -7,7 +7,8 @@ import pytest
 from sklearn import metrics as sk
 from sklearn.metrics.pairwise import paired_cosine_distances
 
-from estimator_heads import metrics
+from estimator_core.errors import EstimatorError
+from estimator_heads import MultiClassHead, MultiLabelHead, metrics
 from plugins.heads.tests.streaming import streamed
 
 rng = np.random.default_rng(13)
@@ -103,3 +104,25 @@ def test_several_outputs_count_together():
     labels, predicted = rng.normal(size=(N, 3)), rng.normal(size=(N, 3))
     value = streamed(metrics.mean_squared_error, labels, predicted, sizes=SIZES)
     assert value == pytest.approx(sk.mean_squared_error(labels, predicted), rel=1e-6)
+
+
+COUNTS = {
+    "calibration_error: bins": lambda k: metrics.calibration_error(np.ones(2), np.ones(2), bins=k),
+    "top_k_accuracy: k": lambda k: metrics.top_k_accuracy(np.zeros(2, int), np.ones((2, 3)), k=k),
+    "recall_at_k: k": lambda k: metrics.recall_at_k(np.zeros(2, int), np.ones((2, 3)), k=k),
+    "ndcg: k": lambda k: metrics.ndcg(np.ones((2, 3)), np.ones((2, 3)), k=k),
+    "mean_reciprocal_rank: k": lambda k: metrics.mean_reciprocal_rank(np.ones((2, 3)), np.ones((2, 3)), k=k),
+}
+
+
+@pytest.mark.parametrize("value", [True, 2.5, "2", 0, 10**400], ids=["bool", "float", "text", "zero", "huge"])
+@pytest.mark.parametrize("name", COUNTS)
+def test_a_count_of_a_metric_is_a_whole_number(name, value):
+    with pytest.raises(EstimatorError, match=f"^{name} must be "):
+        COUNTS[name](value)
+
+
+@pytest.mark.parametrize("head", [MultiClassHead, MultiLabelHead])
+def test_a_huge_number_of_classes_is_refused(head):
+    with pytest.raises(EstimatorError, match=r"n_classes must be from \d to .* given: an integer of 1329 bits"):
+        head(10**400)

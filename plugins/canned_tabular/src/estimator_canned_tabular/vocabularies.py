@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from estimator_canned_tabular.host.values import is_missing
-from estimator_core.errors import ArgumentError
+from estimator_core.errors import ArgumentError, check_count
 
 
 def frequent_values(
@@ -33,8 +33,8 @@ def frequent_values(
         ('a', 'b')
     """
     for name, value in (("max_size", max_size), ("min_count", min_count)):
-        if value is not None and value < 1:
-            raise ArgumentError(f"{name} should be positive, given: {value}.")
+        if value is not None:
+            check_count(name, value)
     counts: Counter[Any] = Counter()
     for batch in batches:
         counts.update(_values(batch))

@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 
 import estimator_core as ec
-from estimator_core.errors import ArgumentError
+from estimator_core.errors import ArgumentError, check_count
 from estimator_core.estimator import Estimator
 from estimator_core.model import nested_scope
 from estimator_explain.rows import IS_REAL_EXAMPLE, read_rows
@@ -88,8 +88,7 @@ def integrated_gradients(
     Source: Sundararajan, Taly and Yan, "Axiomatic Attribution for Deep Networks", 2017.
     """
     for argument, value in (("steps", steps), ("rows", rows)):
-        if value < 1:
-            raise ArgumentError(f"{argument} must be at least 1, given: {value}.")
+        check_count(argument, value)
     table = read_rows(estimator, input_fn, rows)
     seen = _predicted(estimator, _numbers_of, table.input_fn(), checkpoint_path)
     if not seen:

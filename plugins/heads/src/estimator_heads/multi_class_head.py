@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Self
 import jax
 import jax.numpy as jnp
 
-from estimator_core.errors import ArgumentError, is_integer
+from estimator_core.errors import ArgumentError, check_count, is_integer
 from estimator_core.metrics import accuracy
 from estimator_heads.checks import check_label_range, check_labels, check_logits, check_prediction_keys
 from estimator_heads.classification import (
@@ -93,6 +93,7 @@ class MultiClassHead(PerExampleHead):
             raise ArgumentError(f"n_classes cannot be None or another type than int. Given: {n_classes!r}")
         if n_classes <= 2:
             raise ArgumentError(f"n_classes must be > 2: {n_classes}. For two classes use BinaryClassHead.")
+        check_count("n_classes", n_classes, least=3)  # refuses a number of more than 64 bits
         super().__init__(
             name=name,
             logits_dimension=n_classes,

@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from estimator_core.errors import ArgumentError, is_integer
+from estimator_core.errors import ArgumentError, check_count, is_integer
 from estimator_core.metrics import accuracy, mean
 from estimator_heads.checks import (
     as_numbers,
@@ -94,6 +94,7 @@ class MultiLabelHead(PerExampleHead):
     ) -> None:
         if not is_integer(n_classes) or n_classes < 2:
             raise ArgumentError(f"n_classes must be > 1 for multi-label classification. Given: {n_classes}")
+        check_count("n_classes", n_classes, least=2)  # refuses a number of more than 64 bits
         super().__init__(
             name=name,
             logits_dimension=n_classes,

@@ -1,11 +1,16 @@
 """Tests of early stopping: cases 38 to 42 of the reference, and the rules against a plain re-implementation."""
 
 import math
+from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from estimator_core.errors import EstimatorError
+from estimator_core.testing import tiny_estimator
+from estimator_hooks import stop_if_no_decrease_hook
 from estimator_hooks.early_stopping.criteria import NoImprovement, ThresholdCrossed, best_step
 
 LOSS = {1000: 0.8, 2000: 0.7, 3000: 0.4, 3500: 0.41}
@@ -34,6 +39,21 @@ def test_case_40_no_increase(max_steps: int, min_steps: int, stops: bool):
 def test_case_41_no_decrease(max_steps: int, min_steps: int, stops: bool):
     rule = NoImprovement(better="lower", max_steps=max_steps, min_steps=min_steps)
     assert (rule.reason("loss", LOSS) is not None) == stops
+
+
+@pytest.mark.parametrize("rule", [ThresholdCrossed, NoImprovement])
+def test_min_steps_is_a_whole_number_like_other_steps_of_hooks(rule: Any):
+    rest = {"threshold": 0.5} if rule is ThresholdCrossed else {"max_steps": 1e3}
+    assert rule(better="lower", min_steps=1e3, **rest).reason("loss", LOSS) is not None or rule is NoImprovement
+    for wrong in (True, 0.5, -1, 10**400, "2"):
+        with pytest.raises(EstimatorError, match="min_steps must be"):
+            rule(better="lower", min_steps=wrong, **rest)
+
+
+@pytest.mark.parametrize("steps", [True, "2", None])
+def test_steps_without_improvement_are_a_number(steps: Any, tmp_path: Path):
+    with pytest.raises(EstimatorError, match="max_steps_without_decrease must be a number of steps"):
+        stop_if_no_decrease_hook(tiny_estimator(str(tmp_path)), "loss", steps)
 
 
 @pytest.mark.parametrize(("max_steps", "threshold", "stops"), [(1500, 0.3, False), (1500, 0.5, True), (500, 0.3, True)])

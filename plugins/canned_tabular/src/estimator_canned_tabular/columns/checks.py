@@ -30,12 +30,14 @@ def check_shape(shape: Any, key: str) -> tuple[int, ...]:
     Raises:
         ArgumentError, ArgumentTypeError: the sizes are not positive integers.
     """
-    sizes = tuple(shape) if isinstance(shape, Iterable) else (shape,)
+    sizes = tuple(shape) if isinstance(shape, Iterable) and getattr(shape, "ndim", 1) else (shape,)
     for size in sizes:
-        if isinstance(size, bool) or not hasattr(size, "__index__"):
+        if not is_integer(size):
             raise ArgumentTypeError(f"shape dimensions must be integer. shape: {shape}, key: {key}")
         if size < 1:
             raise ArgumentError(f"shape dimensions must be greater than 0. shape: {sizes}, key: {key}")
+        if size > MOST_IDS:
+            raise ArgumentError(f"shape dimensions must be at most {MOST_IDS}, key: {key}")
     return tuple(int(size) for size in sizes)
 
 
@@ -53,7 +55,7 @@ def check_count(name: str, value: Any, key: str) -> int:
     if value < 1:
         raise ArgumentError(f"{name} must be at least 1. {name}: {value}, key: {key}")
     if value > MOST_IDS:
-        raise ArgumentError(f"{name} must be at most {MOST_IDS}. {name}: {value}, key: {key}")
+        raise ArgumentError(f"{name} must be at most {MOST_IDS}, key: {key}")
     return int(value)
 
 
@@ -70,6 +72,8 @@ def check_max_values(max_values: Any, key: str) -> int | None:
         raise ArgumentTypeError(f"max_values must be an integer. max_values: {max_values!r}, column_name: {key}")
     if max_values < 1:
         raise ArgumentError(f"max_values must be at least 1. max_values: {max_values}, column_name: {key}")
+    if max_values > MOST_IDS:
+        raise ArgumentError(f"max_values must be at most {MOST_IDS}, column_name: {key}")
     return int(max_values)
 
 
@@ -83,7 +87,7 @@ def check_default(default: int | None, count: int, key: str) -> int | None:
         raise ArgumentTypeError(f"default_value must be an integer. default_value: {default!r}, column_name {key}")
     if default is not None and not 0 <= default < count:
         raise ArgumentError(f"default_value {default} not in range [0, {count}), column_name {key}")
-    return default
+    return None if default is None else int(default)
 
 
 def check_dates(dtype: str, key: str) -> None:
@@ -96,17 +100,22 @@ def check_dates(dtype: str, key: str) -> None:
         raise ArgumentError(f"dates=True is for strings, but dtype is {dtype}. column_name: {key}")
 
 
-def check_oov(num_oov_buckets: int, default_value: int | None, key: str) -> int:
+def check_oov(num_oov_buckets: Any, default_value: int | None, key: str) -> int:
     """Returns the number of buckets for unknown values.
 
     Raises:
-        ArgumentError: it is negative, or a default value is set as well.
+        ArgumentError: it is negative, larger than int32 allows, or a default value is set as well.
+        ArgumentTypeError: it is not an integer.
     """
+    if not is_integer(num_oov_buckets):
+        raise ArgumentTypeError(f"num_oov_buckets must be an integer, given: {num_oov_buckets!r}, column_name: {key}")
+    if num_oov_buckets > MOST_IDS:
+        raise ArgumentError(f"num_oov_buckets must be at most {MOST_IDS}, column_name: {key}")
     if num_oov_buckets < 0:
         raise ArgumentError(f"Invalid num_oov_buckets {num_oov_buckets} in {key}.")
     if num_oov_buckets and default_value not in (None, -1):
         raise ArgumentError(f"Can't specify both num_oov_buckets and default_value in {key}.")
-    return num_oov_buckets
+    return int(num_oov_buckets)
 
 
 def listed(columns: Any, what: str) -> tuple[Any, ...]:

@@ -15,7 +15,7 @@ from estimator_canned_tabular.columns.hashed import HashedCategoricalColumn
 from estimator_canned_tabular.columns.vocabulary import VocabularyFileCategoricalColumn, VocabularyListCategoricalColumn
 from estimator_canned_tabular.hashing.cross import cross_fingerprints
 from estimator_canned_tabular.host.values import fingerprints_of, rows_of
-from estimator_core.errors import ArgumentError
+from estimator_core.errors import ArgumentError, is_integer
 from estimator_core.export import VarLenFeature
 
 Key = str | CategoricalColumn
@@ -141,5 +141,7 @@ def crossed_column(
             )
         check_on_host(key, "crossed_column")
     size = check_count("hash_bucket_size", hash_bucket_size, "_X_".join(map(str, keys)))
+    if hash_key is not None and (not is_integer(hash_key) or not -(2**63) <= hash_key < 2**63):
+        raise ArgumentError("hash_key must be None or an integer of 64 bits.")
     dense = max_values is None if dense_strings is None else dense_strings
     return CrossedColumn(tuple(keys), size, hash_key or None, dense, max_values)

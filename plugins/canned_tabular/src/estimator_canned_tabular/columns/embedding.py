@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from estimator_canned_tabular.columns.contract import CategoricalColumn
 from estimator_canned_tabular.columns.indicator import check_categorical
-from estimator_core.errors import ArgumentError, is_integer
+from estimator_core.errors import ArgumentError, check_count, is_integer
 
 if TYPE_CHECKING:
     from estimator_core.model import RowAccess
@@ -47,6 +47,7 @@ class EmbeddingTable:
     def __post_init__(self) -> None:
         if not is_integer(self.dimension) or self.dimension < 1:
             raise ArgumentError(f"Invalid dimension {self.dimension}.")
+        check_count("dimension", self.dimension)  # refuses a number of more than 64 bits
         if self.combiner not in COMBINERS:
             raise ArgumentError(f"combiner must be one of {', '.join(COMBINERS)}, given: {self.combiner!r}.")
         if (self.ckpt_to_load_from is None) != (self.tensor_name_in_ckpt is None):

@@ -13,7 +13,14 @@ from typing import Any
 
 import numpy as np
 
-from estimator_canned_tabular.columns.checks import check_dates, check_default, check_key, check_max_values, check_oov
+from estimator_canned_tabular.columns.checks import (
+    check_count,
+    check_dates,
+    check_default,
+    check_key,
+    check_max_values,
+    check_oov,
+)
 from estimator_canned_tabular.columns.contract import HostIds
 from estimator_canned_tabular.columns.dtypes import INT64, STRING, string_or_integer
 from estimator_canned_tabular.columns.one_feature import OneFeature
@@ -21,7 +28,7 @@ from estimator_canned_tabular.errors import FeatureColumnError
 from estimator_canned_tabular.host.dates import CURE, canonical_date
 from estimator_canned_tabular.host.spelling import Spelling, spelling_of
 from estimator_canned_tabular.host.values import Rows, fingerprints_of, rows_of
-from estimator_core.errors import ArgumentError
+from estimator_core.errors import ArgumentError, is_integer
 
 
 @dataclass(frozen=True)
@@ -147,7 +154,7 @@ def categorical_column_with_vocabulary_list(
     name = string_or_integer((STRING if are_text else INT64) if dtype is None else dtype, key)
     if (name == STRING) != are_text:
         raise ArgumentError(f"dtype {name} and vocabulary dtype do not match, column_name: {key}")
-    check_oov(num_oov_buckets, default_value, key)
+    buckets = check_oov(num_oov_buckets, default_value, key)
     if default_value != -1:
         check_default(default_value, len(words), key)
     places = check_max_values(max_values, key)
@@ -155,7 +162,7 @@ def categorical_column_with_vocabulary_list(
         check_dates(name, key)
         _check_dates(words, key)
     return VocabularyListCategoricalColumn(
-        key, words, name, default_value, num_oov_buckets, places, bool(missing_bucket), bool(dates)
+        key, words, name, default_value, buckets, places, bool(missing_bucket), bool(dates)
     )
 
 
@@ -207,17 +214,19 @@ def categorical_column_with_vocabulary_file(
     path = Path(os.path.expanduser(vocabulary_file))
     if not path.is_file():
         raise ArgumentError(f"There is no vocabulary file {str(path)!r} (column {key!r}).")
-    if vocabulary_size is not None and vocabulary_size < 1:
-        raise ArgumentError(f"Invalid vocabulary_size in {key}.")
+    if vocabulary_size is not None:
+        if is_integer(vocabulary_size) and vocabulary_size < 1:  # the words of tf.feature_column
+            raise ArgumentError(f"Invalid vocabulary_size in {key}.")
+        vocabulary_size = check_count("vocabulary_size", vocabulary_size, key)
     name = string_or_integer(dtype, key)
     table = _table_of_file(path, vocabulary_size, name)
     size = len(table) if vocabulary_size is None else vocabulary_size
-    check_oov(num_oov_buckets, default_value, key)
+    buckets = check_oov(num_oov_buckets, default_value, key)
     default = -1 if default_value is None else default_value
     if default != -1:
         check_default(default, size, key)
     return VocabularyFileCategoricalColumn(
-        key, path, size, name, default, num_oov_buckets, check_max_values(max_values, key), bool(missing_bucket)
+        key, path, size, name, default, buckets, check_max_values(max_values, key), bool(missing_bucket)
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from estimator_core.errors import ArgumentError, is_integer
+from estimator_core.errors import ArgumentError, check_count, is_integer
 from estimator_heads import BinaryClassHead, MultiClassHead, Reduction, RegressionHead
 
 SUM_OVER_BATCH_SIZE = Reduction.SUM_OVER_BATCH_SIZE
@@ -21,6 +21,7 @@ def classifier_head(
     """
     if not is_integer(n_classes) or n_classes < 2:
         raise ArgumentError(f"n_classes must be an integer > 1, given: {n_classes!r}.")
+    check_count("n_classes", n_classes, least=2)  # refuses a number of more than 64 bits
     options: dict[str, Any] = {
         "weight_column": weight_column,
         "label_vocabulary": label_vocabulary,

@@ -10,6 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 
 import estimator_core as ec
+from estimator_core.errors import check_count
 
 State = Any
 
@@ -43,6 +44,9 @@ class SimpleRNNCell:
 
     units: int
 
+    def __post_init__(self) -> None:
+        check_count(f"{type(self).__name__}: units", self.units)
+
     def initial_state(self, batch: int) -> State:
         """Returns zeros [batch, units]."""
         return (jnp.zeros((batch, self.units)),)
@@ -70,6 +74,9 @@ class LSTMCell:
     """
 
     units: int
+
+    def __post_init__(self) -> None:
+        check_count(f"{type(self).__name__}: units", self.units)
 
     def initial_state(self, batch: int) -> State:
         """Returns zeros for the output and the memory."""
@@ -102,6 +109,9 @@ class GRUCell:
     """
 
     units: int
+
+    def __post_init__(self) -> None:
+        check_count(f"{type(self).__name__}: units", self.units)
 
     def initial_state(self, batch: int) -> State:
         """Returns zeros [batch, units]."""

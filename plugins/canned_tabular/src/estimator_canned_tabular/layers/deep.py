@@ -8,10 +8,9 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 
 import estimator_core as ec
-from estimator_core.errors import ArgumentError
+from estimator_core.errors import ArgumentError, check_count, is_integer
 
 _MOMENTUM, _EPSILON = 0.999, 0.001
 
@@ -52,9 +51,9 @@ class DeepOptions:
                 f"{hidden_units!r}. For one layer write [64]."
             )
         sizes = tuple(given)
-        if any(isinstance(size, bool) or not isinstance(size, (int, np.integer)) or size < 1 for size in sizes):
+        if any(not is_integer(size) or size < 1 for size in sizes):
             raise ArgumentError(f"hidden_units must be positive integers, given: {hidden_units}.")
-        units = tuple(int(size) for size in sizes)
+        units = tuple(check_count("each of hidden_units", size) for size in sizes)
         if dropout is not None and not 0.0 <= dropout < 1.0:
             raise ArgumentError(f"dropout must lie in [0, 1), given: {dropout}.")
         activation = jax.nn.relu if activation_fn is None else activation_fn

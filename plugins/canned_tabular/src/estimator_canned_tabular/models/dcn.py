@@ -14,7 +14,7 @@ from estimator_canned_tabular.layers.deep import DeepOptions, dense, hidden_laye
 from estimator_canned_tabular.layers.dense_features import check_dense, dense_features
 from estimator_canned_tabular.models.model_fn import ModelFn, head_model_fn, plan_of, train_everything
 from estimator_canned_tabular.optimizers import RowSparse, choose_optimizer
-from estimator_core.errors import ArgumentError
+from estimator_core.errors import ArgumentError, check_count
 
 STRUCTURES = ("stacked", "parallel")
 _SCOPE = "dcn"
@@ -46,10 +46,9 @@ def dcn_model_fn(
     """
     columns = listed(feature_columns, "feature_columns")
     check_dense(columns, "feature_columns")
-    if cross_layers < 1:
-        raise ArgumentError(f"cross_layers must be at least 1, given: {cross_layers}.")
-    if projection_dim is not None and projection_dim < 1:
-        raise ArgumentError(f"projection_dim must be at least 1, given: {projection_dim}.")
+    check_count("cross_layers", cross_layers)
+    if projection_dim is not None:
+        check_count("projection_dim", projection_dim)
     if structure not in STRUCTURES:
         raise ArgumentError(f"structure must be one of {', '.join(STRUCTURES)}, given: {structure!r}.")
     options = DeepOptions.of(hidden_units, activation_fn, dropout, batch_norm)

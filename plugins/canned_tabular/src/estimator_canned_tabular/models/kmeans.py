@@ -45,6 +45,7 @@ class KMeansOptions:
     def __post_init__(self) -> None:
         if not is_integer(self.num_clusters) or self.num_clusters < 1:
             raise ArgumentError(f"num_clusters must be a positive integer, given: {self.num_clusters!r}.")
+        check_count("num_clusters", self.num_clusters)  # refuses a number of more than 64 bits
         check_count("kmeans_plus_plus_num_retries", self.kmeans_plus_plus_num_retries, least=0)
         if self.seed is not None:
             check_count("seed", self.seed, least=0)
@@ -55,6 +56,7 @@ class KMeansOptions:
         every = self.mini_batch_steps_per_iteration
         if not is_integer(every) or every < 1:
             raise ArgumentError(f"mini_batch_steps_per_iteration must be a positive integer, given: {every!r}.")
+        check_count("mini_batch_steps_per_iteration", every)  # refuses a number of more than 64 bits
 
 
 def kmeans_model_fn(options: KMeansOptions, feature_columns: Sequence[Any] | None = None) -> Callable[..., Any]:

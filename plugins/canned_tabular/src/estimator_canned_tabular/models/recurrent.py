@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import jax.numpy as jnp
@@ -17,7 +17,7 @@ from estimator_canned_tabular.layers.recurrent import recurrent
 from estimator_canned_tabular.layers.sequence_features import check_sequences, sequence_features
 from estimator_canned_tabular.models.model_fn import ModelFn, contract_of, plan_of, with_host_parts
 from estimator_canned_tabular.optimizers import ChosenOptimizer, RowSparse, choose_optimizer, clip_each_by_norm
-from estimator_core.errors import ArgumentError
+from estimator_core.errors import ArgumentError, check_count, is_integer
 
 _RATE, _CLIP_NORM = 0.05, 5.0
 _CELLS: dict[str, Callable[[int], RecurrentCell]] = {"simple_rnn": SimpleRNNCell, "lstm": LSTMCell, "gru": GRUCell}
@@ -88,8 +88,8 @@ def _cells(units: Any, cell_type: Any, rnn_cell_fn: Any) -> list[RecurrentCell]:
             raise ArgumentError("units and cell_type must not be specified when using rnn_cell_fn.")
         made = rnn_cell_fn()
         return list(made) if isinstance(made, (list, tuple)) else [made]
-    sizes = [units] if isinstance(units, int) else list(units or ())
-    if not sizes or any(isinstance(size, bool) or not isinstance(size, int) or size < 1 for size in sizes):
+    sizes = list(units) if isinstance(units, Iterable) and getattr(units, "ndim", 1) else [units]
+    if not sizes or any(not is_integer(size) or size < 1 for size in sizes):
         raise ArgumentError(f"units must be a positive integer, or one for each layer, given: {units!r}.")
     make: Any = cell_type if callable(cell_type) else _CELLS.get(cell_type or "simple_rnn")
     if make is None:
@@ -97,7 +97,7 @@ def _cells(units: Any, cell_type: Any, rnn_cell_fn: Any) -> list[RecurrentCell]:
             "`cell_type` should be a class producing a RNN cell, or a string specifying the cell type. Supported "
             f"strings are: {list(_CELLS)}. Given: {cell_type!r}."
         )
-    return [make(size) for size in sizes]
+    return [make(check_count("units", size)) for size in sizes]
 
 
 def _chosen(optimizer: Any, row_sparse: RowSparse | None) -> ChosenOptimizer:

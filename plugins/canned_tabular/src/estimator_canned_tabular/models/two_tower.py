@@ -13,7 +13,7 @@ from estimator_canned_tabular.layers.deep import DeepOptions, deep_logits
 from estimator_canned_tabular.layers.dense_features import check_dense, dense_features
 from estimator_canned_tabular.models.model_fn import ModelFn, head_model_fn, plan_of, train_everything
 from estimator_canned_tabular.optimizers import RowSparse, choose_optimizer
-from estimator_core.errors import ArgumentError
+from estimator_core.errors import ArgumentError, check_count
 
 QUERY, CANDIDATE = "query", "candidate"
 
@@ -48,8 +48,7 @@ def two_tower_model_fn(
     }
     for name, columns in towers.items():
         check_dense(columns, f"{name}_columns")
-    if dimension < 1:
-        raise ArgumentError(f"dimension must be at least 1, given: {dimension}.")
+    check_count("dimension", dimension)
     if head.logits_dimension not in (1, 2 * dimension):
         raise ArgumentError(
             f"head expects {head.logits_dimension} logits. Two towers of dimension {dimension} return one score, or "

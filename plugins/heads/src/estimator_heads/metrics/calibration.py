@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from estimator_core.errors import ArgumentError
+from estimator_core.errors import check_count
 from estimator_core.metrics import TotalsMetric, bucket_totals, total_value
 from estimator_heads.metrics.buckets import divide, flat_examples
 
@@ -69,8 +69,7 @@ def calibration_error(
 
     Source: Naeini et al., "Obtaining Well Calibrated Probabilities Using Bayesian Binning", 2015; Guo et al., 2017.
     """
-    if bins < 1:
-        raise ArgumentError(f"calibration_error: bins must be at least 1. Given: {bins}.")
+    check_count("calibration_error: bins", bins)
     examples = flat_examples(labels, probabilities, weights, metric="calibration_error")
     p, y = examples.predictions.astype(jnp.float32), examples.labels.astype(jnp.float32)
     usable = (p >= 0) & (p <= 1) & ~jnp.isnan(y)

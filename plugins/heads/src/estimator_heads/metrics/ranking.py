@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import jax.numpy as jnp
 
-from estimator_core.errors import ArgumentError
+from estimator_core.errors import ArgumentError, check_count
 from estimator_core.metrics import Mean, mean
 from estimator_heads.metrics.top_k import broadcast_weights, ranks
 
@@ -47,8 +47,8 @@ def ndcg(
     Source: Järvelin and Kekäläinen, "Cumulated gain-based evaluation of IR techniques", 2002; Burges et al., 2005.
     """
     relevance, values, usable = _lists(labels, scores, valid, "ndcg")
-    if k is not None and k < 1:
-        raise ArgumentError(f"ndcg: k must be at least 1. Given: {k}.")
+    if k is not None:
+        check_count("ndcg: k", k)
     depth = values.shape[-1] if k is None else k
     gains = jnp.where(usable, 2.0**relevance - 1.0 if exponential_gain else relevance, 0.0)
     achieved = _discounted(gains, ranks(jnp.where(usable, values, -jnp.inf)), depth)
@@ -85,8 +85,8 @@ def mean_reciprocal_rank(
         0.5
     """
     relevance, values, usable = _lists(labels, scores, valid, "mean_reciprocal_rank")
-    if k is not None and k < 1:
-        raise ArgumentError(f"mean_reciprocal_rank: k must be at least 1. Given: {k}.")
+    if k is not None:
+        check_count("mean_reciprocal_rank: k", k)
     depth = values.shape[-1] if k is None else k
     relevant = usable & (relevance > 0)
     places = ranks(jnp.where(usable, values, -jnp.inf))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import jax
 import jax.numpy as jnp
 
-from estimator_core.errors import ArgumentError
+from estimator_core.errors import ArgumentError, check_count
 from estimator_core.metrics import Mean, mean
 
 if TYPE_CHECKING:
@@ -37,9 +37,10 @@ def top_k_accuracy(labels: ArrayLike, scores: ArrayLike, k: int, weights: ArrayL
     ids, values = jnp.asarray(labels), jnp.asarray(scores)
     if ids.ndim == values.ndim and ids.shape[-1] == 1:
         ids = ids[..., 0]
-    if k < 1 or ids.shape != values.shape[:-1]:
+    check_count("top_k_accuracy: k", k)
+    if ids.shape != values.shape[:-1]:
         raise ArgumentError(
-            f"top_k_accuracy: it takes k >= 1, class ids [...] and scores [..., classes]; got k = {k}, shapes "
+            f"top_k_accuracy: it takes class ids [...] and scores [..., classes]; got shapes "
             f"{ids.shape} and {values.shape}."
         )
     inside = (ids >= 0) & (ids < values.shape[-1])
@@ -78,10 +79,11 @@ def recall_at_k(labels: ArrayLike, scores: ArrayLike, k: int, weights: ArrayLike
         missed = jnp.sum((listed < 0) | (listed >= classes), axis=-1)
         given = jax.nn.one_hot(listed, classes, dtype=jnp.int32).max(axis=-2)
     relevant = given != 0
-    if k < 1 or relevant.shape != values.shape:
+    check_count("recall_at_k: k", k)
+    if relevant.shape != values.shape:
         raise ArgumentError(
-            f"recall_at_k: it takes k >= 1, scores [..., classes], and labels of that shape or class ids; got k = {k}, "
-            f"shapes {relevant.shape} and {values.shape}."
+            f"recall_at_k: it takes scores [..., classes], and labels of that shape or class ids; got shapes "
+            f"{relevant.shape} and {values.shape}."
         )
     wanted = jnp.sum(relevant, axis=-1) + missed
     found = jnp.sum(relevant & (ranks(values) < k), axis=-1)

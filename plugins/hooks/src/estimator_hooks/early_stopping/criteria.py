@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from estimator_core.errors import check_count
+from estimator_core.builtin_hooks import whole_steps
 
 Better = Literal["higher", "lower"]
 _IS_BETTER: dict[Better, Callable[[float, float], bool]] = {"higher": operator.gt, "lower": operator.lt}
@@ -29,7 +29,7 @@ class ThresholdCrossed:
     min_steps: int
 
     def __post_init__(self) -> None:
-        check_count("min_steps", self.min_steps, least=0)
+        whole_steps(self, "min_steps", self.min_steps, least=0)
 
     def reason(self, metric: str, values: Mapping[int, float]) -> str | None:
         """Returns the reason to stop, or None."""
@@ -54,7 +54,7 @@ class NoImprovement:
     min_steps: int
 
     def __post_init__(self) -> None:
-        check_count("min_steps", self.min_steps, least=0)
+        whole_steps(self, "min_steps", self.min_steps, least=0)
 
     def reason(self, metric: str, values: Mapping[int, float]) -> str | None:
         """Returns the reason to stop, or None."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from numbers import Real
 from typing import Any
 
 from estimator_core.errors import ArgumentError, ArgumentTypeError
@@ -146,9 +147,11 @@ def check_estimator(estimator: Any) -> None:
         raise ArgumentTypeError(f"`estimator` must have type `estimator_core.Estimator`. Got: {type(estimator)}")
 
 
-def _no_improvement(better: Better, max_steps: int, min_steps: int) -> NoImprovement:
+def _no_improvement(better: Better, max_steps: Any, min_steps: int) -> NoImprovement:
+    name = f"max_steps_without_{'decrease' if better == 'lower' else 'increase'}"
+    if isinstance(max_steps, bool) or not isinstance(max_steps, Real):
+        raise ArgumentTypeError(f"{name} must be a number of steps, given: {max_steps!r}.")
     if not max_steps > 0:
-        name = f"max_steps_without_{'decrease' if better == 'lower' else 'increase'}"
         raise ArgumentError(f"{name} must be > 0, given: {max_steps}")
     return NoImprovement(better=better, max_steps=max_steps, min_steps=min_steps)
 
