@@ -26,15 +26,16 @@ def program(step: TrainStep) -> Callable[[int], Callable[..., Any]]:
         if not shown:
             shown.append(True)
             _show(state, features, labels)
-        with jax.disable_jit():
-            state, outputs = step.eager(state, features, labels, weights)
+        state, outputs = step.eager(state, features, labels, weights)
         number = int(np.asarray(state.clock)[0])
         for kind, tree in (("output", outputs), ("variable", state.variables), ("model state", state.model_state)):
             if found := _not_finite(tree):
-                given = _not_finite({"features": features, "labels": labels, "weights": weights})
+                batch = {"features": features, "labels": labels, "weights": weights}
+                one = jax.process_count() == 1
+                finite = "all values are finite, so the model produced it" if one else "this process has no such value"
                 raise NanLossDuringTrainingError(
                     f"NaN loss during training: {kind} {found} after step {number}, the first such value of the run. "
-                    f"In the batch of this step {given or 'all values are finite, so the model produced it'}.",
+                    f"In the batch of this step {_not_finite(batch) or finite}.",
                     step=number,
                 )
         return state, outputs
@@ -45,12 +46,20 @@ def program(step: TrainStep) -> Callable[[int], Callable[..., Any]]:
 def _not_finite(tree: object) -> str:
     """Returns the name, shape and index of the first value that is not finite; "" if all values are finite."""
     for path, leaf in jax.tree_util.tree_leaves_with_path(tree):
-        array = np.asarray(leaf)
-        if array.dtype.kind == "f" and not np.isfinite(array).all():
-            place = tuple(int(index) for index in np.argwhere(~np.isfinite(array))[0])
-            name = jax.tree_util.keystr(path, simple=True, separator="/")
-            return f"{name!r} (shape {list(array.shape)}) is {array[place]} at {list(place)}"
+        for first, part in _parts(leaf):
+            if part.dtype.kind == "f" and not np.isfinite(part).all():
+                place = tuple(int(index) for index in np.argwhere(~np.isfinite(part))[0])
+                name = jax.tree_util.keystr(path, simple=True, separator="/")
+                whole = [start + index for start, index in zip(first, place, strict=True)]
+                return f"{name!r} (shape {list(np.shape(leaf))}) is {part[place]} at {whole}"
     return ""
+
+
+def _parts(leaf: Any) -> list[tuple[list[int], np.ndarray]]:
+    """Returns the parts of an array that this process has, each with the place of its first value."""
+    if not isinstance(leaf, jax.Array):
+        return [([0] * np.ndim(leaf), np.asarray(leaf))]
+    return [([cut.start or 0 for cut in shard.index], np.asarray(shard.data)) for shard in leaf.addressable_shards]
 
 
 def _show(state: Any, features: Any, labels: Any) -> None:
@@ -58,7 +67,7 @@ def _show(state: Any, features: Any, labels: Any) -> None:
         {"features": features, "labels": labels, "variables": state.variables, "model_state": state.model_state}
     )
     lines = [
-        f"  {jax.tree_util.keystr(path, simple=True, separator='/')}: {np.asarray(leaf).dtype}{list(np.shape(leaf))}"
+        f"  {jax.tree_util.keystr(path, simple=True, separator='/')}: {leaf.dtype}{list(np.shape(leaf))}"
         for path, leaf in named
     ]
     _log.info("debug: steps run without compilation\n%s", "\n".join(lines))

@@ -149,8 +149,11 @@ class TrainStep:
         return packed
 
     def eager(self, state: TrainState, features: PyTree, labels: PyTree, weights: Mask) -> tuple[TrainState, Arrays]:
-        """Returns the step without compilation, for debugging."""
-        return self._step(state, features, labels, weights)
+        """Returns the step without compilation, for debugging. Its results are placed like those of the program."""
+        with jax.disable_jit():
+            made = self._step(state, features, labels, weights)
+        spans = self._placement is not None and self._placement.spans_processes
+        return jax.device_put(made, self._jit["out_shardings"]) if spans else made
 
     def _step(self, state: TrainState, features: PyTree, labels: PyTree, weights: Mask) -> tuple[TrainState, Arrays]:
         batch = features, labels, weights

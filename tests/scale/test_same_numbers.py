@@ -77,6 +77,14 @@ def test_two_processes_have_the_numbers_of_one_with_two_devices_bit_for_bit(runs
         assert_same_numbers(seen, one, exactly=True)
 
 
+@pytest.mark.slow
+def test_two_processes_without_compilation_have_the_numbers_of_one(runs: Runs) -> None:
+    (one,) = runs.of(1, 2, config={"debug": True})
+    assert_in_order(one)
+    for seen in runs.of(2, 1, config={"debug": True}):
+        assert_same_numbers(seen, one)
+
+
 SETTINGS: list[dict[str, Any]] = [{}, {"config": {"accumulate_steps": 2}}, {"ragged": "pad"}]
 every_setting = pytest.mark.parametrize("settings", SETTINGS, ids=["plain", "accumulated", "padded"])
 
