@@ -31,8 +31,8 @@ def program(step: TrainStep) -> Callable[[int], Callable[..., Any]]:
         for kind, tree in (("output", outputs), ("variable", state.variables), ("model state", state.model_state)):
             if found := _not_finite(tree):
                 batch = {"features": features, "labels": labels, "weights": weights}
-                one = jax.process_count() == 1
-                finite = "all values are finite, so the model produced it" if one else "this process has no such value"
+                alone = jax.process_count() == 1
+                finite = "all values are finite, so the model produced it" if alone else "this process has none"
                 raise NanLossDuringTrainingError(
                     f"NaN loss during training: {kind} {found} after step {number}, the first such value of the run. "
                     f"In the batch of this step {_not_finite(batch) or finite}.",

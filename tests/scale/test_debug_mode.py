@@ -8,7 +8,7 @@ from scale_runs import launch
 pytestmark = pytest.mark.plugins  # processes are connected by estimator-cluster
 
 
-IN_PROCESS = {"[0]": "this process has no such value", "[1]": "'features/x' (shape [16, 4]) is nan at [10, 1]"}
+IN_PROCESS = {"[0]": "this process has none", "[1]": "'features/x' (shape [16, 4]) is nan at [10, 1]"}
 
 
 def test_each_process_checks_its_own_part_of_a_batch(tmp_path: Path) -> None:
