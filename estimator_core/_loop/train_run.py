@@ -28,7 +28,7 @@ from estimator_core._loop.initial_state import completed
 from estimator_core._loop.result_log import ObserverLedger, ResultLog, WriterLedger
 from estimator_core._loop.resuming import Start, input_context, restored_state
 from estimator_core._loop.run import LoopRun
-from estimator_core._loop.run_record import note_end, write_run_record
+from estimator_core._loop.run_record import changed_hparams, note_end, write_run_record
 from estimator_core._loop.steps_per_dispatch import TrainWays, steps_per_dispatch
 from estimator_core._loop.time_spent import INPUT, TimeSpent, in_words
 from estimator_core._loop.train import train_loop
@@ -340,6 +340,8 @@ class TrainRun:
         calls.restore(self._start.hook_states)
         if is_chief:
             self._ledger.check()  # from here on, the run writes
+            if run.first_step and (changed := changed_hparams(context.directory, run.params)):
+                _log.info("Training continues from step %d with other hyperparameters: %s.", run.first_step, changed)
             write_run_record(
                 context.directory,
                 config=run.config,

@@ -62,6 +62,16 @@ def test_a_finished_run_names_the_hyperparameters_that_it_was_not_trained_with(
     assert make_estimator(params={"rate": 0.5}).train(train_input, max_steps=5).stop_reason == "reached step 5"
 
 
+def test_a_run_that_continues_tells_which_hyperparameters_changed(
+    make_estimator: Any, train_input: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO", logger="estimator_core")
+    for rate, max_steps in ((0.1, 2), (0.1, 4), (0.5, 6)):
+        assert "other hyperparameters" not in caplog.text
+        make_estimator(params={"rate": rate}).train(train_input, max_steps=max_steps)
+    assert "Training continues from step 4 with other hyperparameters: rate was 0.1 and is 0.5." in caplog.text
+
+
 def test_a_finished_run_compares_nested_hyperparameters_in_any_order_and_shows_where_they_differ(
     make_estimator: Any, train_input: Any
 ) -> None:

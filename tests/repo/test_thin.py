@@ -30,7 +30,7 @@ BUDGETS = {
     "_export": 541,  # words of host transforms, formats that take one export, URLs, complex outputs, wrong shapes told
     "_inputs": 1660,  # global batches, the contract with the data, byte order, masks, exact columns, wide numbers
     "_journal": 799,  # damage, moved parts and what to do, a store that never answers, ends of calls, few snapshots
-    "_loop": 4236,  # results of components, saves, killed ends, misfits, hyperparameters, compared programs, debug mode
+    "_loop": 4238,  # results of components, saves, killed ends, misfits, hyperparameters, compared programs, debug mode
     "_metrics": 458,  # totals that are summed and merged side by side, and traced once; which way a metric is good
     "_model": 1259,  # programs that Estimators, variables and tables share, two adapters of a module, failing ones
     "_packs": 608,
