@@ -1,6 +1,7 @@
 """Tests that a model refuses vocabularies, classes and buckets other than those it was trained with."""
 
 import shutil
+from enum import Enum
 from pathlib import Path
 from typing import Any
 
@@ -171,3 +172,24 @@ def test_a_checkpoint_without_digests_is_read(tmp_path: Path, monkeypatch: pytes
         old = _estimator(tmp_path, _listed()).train(_input())
     assert "data_contract" not in load_variables(old.model_dir)
     _estimator(tmp_path, _listed()).train(_input()).evaluate(_input())
+
+
+class Colour(str, Enum):  # noqa: UP042  StrEnum has other texts
+    RED = "red"
+    BLUE = "blue"
+
+
+@pytest.mark.parametrize(
+    ("words", "same"),
+    [
+        (list(Colour), ["red", "blue"]),
+        ([np.str_("red"), b"blue"], ["red", "blue"]),
+        ([True, False], [1, 0]),
+        ([np.True_, np.False_], [1, 0]),
+    ],
+)
+def test_words_of_other_types_have_the_ids_and_the_digest_of_plain_ones(words: list[Any], same: list[Any]) -> None:
+    first, second = (ct.categorical_column_with_vocabulary_list("c", given) for given in (words, same))
+    assert repr(first) == repr(second)
+    assert ct.FeaturePlan.of([first]).vocabularies() == ct.FeaturePlan.of([second]).vocabularies()
+    assert first.host_ids({"c": np.array(same)}).ids.tolist() == [[0], [1]]

@@ -1,5 +1,6 @@
 """Label strings stay on the host: ids inside the computation, names in predictions and exports."""
 
+from enum import Enum
 from pathlib import Path
 
 import numpy as np
@@ -328,3 +329,16 @@ def test_lists_of_ids_are_checked_together(monkeypatch):
     rows[:] = [[0, 2], [], [2], [1, -1, -1, -1]]
     monkeypatch.setattr(LabelSets, "_row_fault", lambda *_: pytest.fail("a row was looked at by itself"))
     assert LabelSets(n_classes=5).fault(rows, None) is None
+
+
+class Colour(str, Enum):  # noqa: UP042  StrEnum has other texts
+    RED = "red"
+    BLUE = "blue"
+
+
+def test_members_of_an_enum_are_their_texts():
+    """numpy once kept the first letter of the name of the class."""
+    vocabulary = Vocabulary(list(Colour))
+    assert repr(vocabulary.names) == "('red', 'blue')"
+    assert vocabulary.ids(np.array(["blue", "red"])).tolist() == [1, 0]
+    assert vocabulary.strings(np.array([1])).tolist() == ["blue"]

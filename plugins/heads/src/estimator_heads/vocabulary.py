@@ -38,7 +38,7 @@ class Vocabulary:
         if len(set(names)) != len(names):
             twice = sorted({name for name in names if names.count(name) > 1})
             raise ArgumentError(f"{what} must name each class once. Given more than once: {twice}")
-        self.names = tuple(names)
+        self.names = tuple(str.__str__(name) for name in names)  # the text of a member of an enum
         self._what = what
         self._array = np.array(self.names)
         self._order = np.argsort(self._array)

@@ -30,7 +30,8 @@ def check_shape(shape: Any, key: str) -> tuple[int, ...]:
     Raises:
         ArgumentError, ArgumentTypeError: the sizes are not positive integers.
     """
-    sizes = tuple(shape) if isinstance(shape, Iterable) and getattr(shape, "ndim", 1) else (shape,)
+    several = isinstance(shape, Iterable) and getattr(shape, "ndim", 1)
+    sizes: tuple[Any, ...] = tuple(shape) if several else (shape,)
     for size in sizes:
         if not is_integer(size):
             raise ArgumentTypeError(f"shape dimensions must be integer. shape: {shape}, key: {key}")

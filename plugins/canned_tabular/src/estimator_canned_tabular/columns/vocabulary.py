@@ -140,10 +140,7 @@ def categorical_column_with_vocabulary_list(
     Source: `tf.feature_column.categorical_column_with_vocabulary_list`.
     """
     check_key(key)
-    words = tuple(
-        value.decode() if isinstance(value, bytes) else value.item() if isinstance(value, np.generic) else value
-        for value in vocabulary_list
-    )
+    words = tuple(map(_plain, vocabulary_list))
     if not words:
         raise ArgumentError(f"vocabulary_list {list(vocabulary_list)} must be non-empty, column_name: {key}")
     if len(set(words)) != len(words):
@@ -228,6 +225,16 @@ def categorical_column_with_vocabulary_file(
     return VocabularyFileCategoricalColumn(
         key, path, size, name, default, buckets, check_max_values(max_values, key), bool(missing_bucket)
     )
+
+
+def _plain(word: Any) -> Any:
+    """Returns a word as str or int, also if it is of numpy, a truth value or a member of an enum."""
+    if isinstance(word, bytes):
+        return word.decode()
+    if isinstance(word, str):
+        return str.__str__(word)
+    value = word.item() if isinstance(word, np.generic) else word
+    return int(value) if isinstance(value, int) else value
 
 
 def _check_dates(words: tuple[Any, ...], key: str) -> None:

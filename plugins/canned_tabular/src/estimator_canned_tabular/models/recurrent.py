@@ -88,7 +88,8 @@ def _cells(units: Any, cell_type: Any, rnn_cell_fn: Any) -> list[RecurrentCell]:
             raise ArgumentError("units and cell_type must not be specified when using rnn_cell_fn.")
         made = rnn_cell_fn()
         return list(made) if isinstance(made, (list, tuple)) else [made]
-    sizes = list(units) if isinstance(units, Iterable) and getattr(units, "ndim", 1) else [units]
+    several = isinstance(units, Iterable) and getattr(units, "ndim", 1)
+    sizes: list[Any] = list(units) if several else [units]
     if not sizes or any(not is_integer(size) or size < 1 for size in sizes):
         raise ArgumentError(f"units must be a positive integer, or one for each layer, given: {units!r}.")
     make: Any = cell_type if callable(cell_type) else _CELLS.get(cell_type or "simple_rnn")

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from numbers import Real
-from typing import Any
+from typing import Any, cast
+
+import numpy as np
 
 from estimator_core.errors import ArgumentError, ArgumentTypeError
 from estimator_core.hooks import Hook
@@ -149,11 +150,11 @@ def check_estimator(estimator: Any) -> None:
 
 def _no_improvement(better: Better, max_steps: Any, min_steps: int) -> NoImprovement:
     name = f"max_steps_without_{'decrease' if better == 'lower' else 'increase'}"
-    if isinstance(max_steps, bool) or not isinstance(max_steps, Real):
+    if isinstance(max_steps, bool) or not isinstance(max_steps, (int, float, np.number)):
         raise ArgumentTypeError(f"{name} must be a number of steps, given: {max_steps!r}.")
     if not max_steps > 0:
         raise ArgumentError(f"{name} must be > 0, given: {max_steps}")
-    return NoImprovement(better=better, max_steps=max_steps, min_steps=min_steps)
+    return NoImprovement(better=better, max_steps=cast("int", max_steps), min_steps=min_steps)
 
 
 def _hook(
