@@ -97,8 +97,10 @@ class HeadContract:
 
     def open(self, source: Any, *, mode: str, memory: Path, check: bool) -> tuple[Any, Callable[[Any], Any] | None]:
         """See `ec.inputs.DataContract`."""
-        self._recall(memory)
         training, with_labels = mode == ModeKeys.TRAIN, mode != ModeKeys.PREDICT
+        if training and not self._declared:  # an earlier training was refused before it began, and its data corrected
+            self._known, self._settled = {}, False
+        self._recall(memory)
         places = [place for place in self._places if with_labels or place.in_predictions]
         if not places:
             if training:
