@@ -77,6 +77,11 @@ def test_what_was_scored_as_json(export, tmp_path, capsys):
     [
         ("rows.txt", "x", "must end in"),
         ("rows.jsonl", '{"x": [1, 2, 3]}\n{', "line 2: not JSON"),
+        (
+            "rows.jsonl",
+            '{"x": [1, 2, 3]}\n{"x": [1, 2, 3], "x": [4, 5, 6]}',
+            "line 2: not JSON: an object has the key 'x' twice",
+        ),
         ("rows.jsonl", '{"y": 1}\n', r"line 1: column 'x' has no value; a row must have \['x'\]"),
         ("rows.jsonl", '{"x": ["a", "b", "c"]}\n', "cannot be read as float32"),
         ("rows.jsonl", "", "has no rows"),

@@ -231,6 +231,24 @@ def test_numbers_that_json_does_not_have_are_read_as_they_are_written(tmp_path: 
         list(jsonl_input_fn(path, 9, shuffle=False, column_types={"x": "int64"})())
 
 
+@pytest.mark.parametrize(
+    ("line", "fault"),
+    [
+        ('{"x": 1, "x": 2, "y": "a"}', "the key 'x' occurs twice"),
+        ('{"x": "NaN", "x": 2, "y": "a"}', "the key 'x' occurs twice"),
+        ('{"x": 1, "y": {"z": 1}}', r"column 'y': a JSON object cannot be a feature\. Leave .* \(select_columns\)"),
+    ],
+)
+def test_a_json_line_without_one_value_for_each_column(tmp_path: Path, line: str, fault: str) -> None:
+    path = tmp_path / "rows.jsonl"
+    path.write_text(f'{{"x": 1.5, "y": "b"}}\n{line}\n')
+    types = {"x": "float32", "y": "string"}
+    with pytest.raises(InputError, match=rf"rows\.jsonl, line 2: {fault}"):
+        list(jsonl_input_fn(path, 9, shuffle=False, column_types=types)())
+    (batch,) = jsonl_input_fn(path, 9, shuffle=False, column_types=types, on_error="skip")()
+    assert batch["x"].tolist() == [1.5]
+
+
 def test_a_number_beyond_float64_stays_a_fault_beside_nan_in_quotes(tmp_path: Path) -> None:
     """The line was rewritten because of its NaN, and then contained Infinity."""
     path = tmp_path / "rows.jsonl"

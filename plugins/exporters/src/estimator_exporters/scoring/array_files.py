@@ -169,9 +169,18 @@ def _objects(file: Any) -> Iterator[tuple[int, Any]]:
     for line, text in enumerate(file, start=1):
         if text.strip():
             try:
-                yield line, json.loads(text)
+                yield line, json.loads(text, object_pairs_hook=_each_once)
             except (ValueError, RecursionError) as error:
                 yield line, error
+
+
+def _each_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for key, value in pairs:
+        if key in found:
+            raise ValueError(f"an object has the key {key!r} twice")
+        found[key] = value
+    return found
 
 
 def columns_there(found: Sequence[str]) -> str:

@@ -134,7 +134,20 @@ def _with_numbers(data: bytes, names: Sequence[str]) -> bytes:
 
 
 def _loaded(line: bytes) -> Any:
-    return json.loads(line, parse_float=_finite)
+    return json.loads(line, parse_float=_finite, object_pairs_hook=_each_once)
+
+
+class _RepeatedKeyError(ValueError):
+    """A JSON object has two values under one key."""
+
+
+def _each_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for key, value in pairs:
+        if key in found:
+            raise _RepeatedKeyError(f"the key {key!r} occurs twice")
+        found[key] = value
+    return found
 
 
 def _finite(text: str) -> float:
@@ -256,12 +269,19 @@ def _fault_of(line: bytes, types: Mapping[str, ColumnType], error: Exception) ->
         return f"not valid UTF-8: {line[:_SHOWN]!r}"
     try:
         row: Any = _loaded(line)
+    except _RepeatedKeyError as repeated:
+        return str(repeated)
     except ValueError as broken:
         return f"not JSON: {broken}"
     if not isinstance(row, dict):
         return f"not a JSON object: {text[:_SHOWN]!r}"
     values: dict[str, Any] = row
     for name, kind in types.items():
+        if name in values and any(isinstance(item, dict) for item in items_of(values[name])):
+            return (
+                f"column {name!r}: a JSON object cannot be a feature. Leave the column out (select_columns), or write "
+                "a column for each of its values"
+            )
         if name in values and not _fits(values[name], kind):
             cure = READ_AS_REAL if kind.dtype.kind in "iu" and isinstance(values[name], float) else ""
             return f"column {name!r}: {str(values[name])[:_SHOWN]!r} is not of type {kind.name}{cure}"
