@@ -10,6 +10,7 @@ import platform
 import re
 import sys
 import time
+import zlib
 from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib import metadata
@@ -133,24 +134,23 @@ def _read(path: Path) -> dict[str, Any]:
     return record if isinstance(record, dict) else {}
 
 
-def versions() -> dict[str, str]:
-    """Returns the versions of Python and of the packages on which a run depends."""
-    return dict(_versions())
-
-
 @cache  # reading the metadata of the packages takes longer than a hundred steps of a small model
-def _versions() -> tuple[tuple[str, str], ...]:
-    found = [("python", platform.python_version())]
+def versions() -> Mapping[str, str]:
+    """Returns the versions of Python and of the packages on which a run depends."""
+    found = {"python": platform.python_version()}
     for name in _PACKAGES:
         try:
-            found.append((name, metadata.version(name)))
+            found[name] = metadata.version(name)
         except metadata.PackageNotFoundError:
             continue
-    return tuple(found)
+    return found
 
 
 def plain(value: Any) -> Any:
-    """Returns a value in a form that JSON can represent. Any other value becomes its repr."""
+    """Returns a value in a form that JSON can represent. Any other value becomes its repr.
+
+    The repr of a large array is followed by a checksum of all its numbers.
+    """
     if isinstance(value, str):
         return without_user_info(value)
     if value is None or isinstance(value, (bool, int, float)):
@@ -162,16 +162,15 @@ def plain(value: Any) -> Any:
     ):
         value = value.values()
     if isinstance(value, Mapping):
-        return {str(key): MASK if _hides(key, item) else plain(item) for key, item in value.items()}
+        return {str(k): MASK if isinstance(v, str) and is_secret(str(k)) else plain(v) for k, v in value.items()}
     if isinstance(value, (set, frozenset)):
         return sorted(map(plain, value), key=repr)  # their order differs in every process
     if isinstance(value, (list, tuple)):
         return [plain(item) for item in value]
-    return repr(value)
-
-
-def _hides(key: object, item: object) -> bool:
-    return isinstance(item, str) and is_secret(str(key))
+    shown = repr(value)  # numpy shows the first and last numbers of a large array
+    if "..." in shown and hasattr(value, "tobytes") and not getattr(getattr(value, "dtype", 0), "hasobject", True):
+        shown += f" {zlib.crc32(value.tobytes()):08x}"
+    return shown
 
 
 MASK = "***"

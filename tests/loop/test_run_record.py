@@ -11,6 +11,7 @@ from types import ModuleType
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import optax
 import pytest
@@ -20,7 +21,14 @@ from estimator_core._journal.entries import Ended
 from estimator_core._journal.writer import take_over
 from estimator_core._loop.batches import Feed
 from estimator_core._loop.result_log import ResultLog
-from estimator_core._loop.run_record import ended_step, note_end, without_secrets, write_run_record
+from estimator_core._loop.run_record import (
+    changed_hparams,
+    ended_step,
+    note_end,
+    plain,
+    without_secrets,
+    write_run_record,
+)
 from estimator_core._storage.local import LocalStorage
 from estimator_core.config import RunConfig
 from estimator_core.errors import NanLossDuringTrainingError
@@ -247,3 +255,19 @@ def test_plugins_see_the_end_of_a_call_whose_input_cannot_be_closed(
         ended = json.loads((tmp_path / "m" / "run.json").read_text())["ended"]
         assert ended == {"step": 6, "reason": "KeyboardInterrupt: ", "failed": True}
     assert not Path(estimator.eval_dir()).exists()
+
+
+@pytest.mark.parametrize("kind", [np.asarray, jnp.asarray, lambda array: [array]])
+def test_large_arrays_of_which_one_number_differs_are_told_apart(tmp_path: Path, kind: Any) -> None:
+    """numpy shows only their first and last numbers."""
+    table = np.zeros(5000, np.float32)
+    write_run_record(tmp_path, config=ec.RunConfig(), params={"table": kind(table)}, call={}, plugins=[])
+    assert changed_hparams(tmp_path, {"table": kind(table.copy())}) == ""
+    table[2500] = 7
+    assert changed_hparams(tmp_path, {"table": kind(table)}).startswith("table was ...")
+
+
+def test_a_large_array_of_objects_and_keys_have_their_texts() -> None:
+    objects = np.array([None] * 5000)
+    for value in (objects, jax.random.split(jax.random.key(0), 5000)):
+        assert plain(value) == repr(value)
