@@ -252,7 +252,6 @@ def _named(spec: EvalSpec) -> str:
 def _context(run: Run) -> RunContext:
     """Returns the context of the training call to which the evaluations belong."""
     assert isinstance(run, LoopRun)
-    assert run.context is not None
     return run.context
 
 

@@ -301,7 +301,8 @@ class Estimator:
         from estimator_core._loop.rehearsal import first_batch
 
         check_input_fn(input_fn)
-        return first_batch(self, self._prepared(input_fn), check_hooks(hooks, "hooks"))
+        context = outermost_context(self, self._devices, self._params, self._plugins)  # connects no processes
+        return first_batch(context, self._prepared(input_fn), check_hooks(hooks, "hooks"))
 
     if not TYPE_CHECKING:
         __getattr__ = attributes_of("Estimator")
@@ -452,7 +453,7 @@ class Estimator:
         vars(self).pop("_states", None)  # it may keep the state of a checkpoint, which training does not use
         with self._preparation.observing(model_dir if self._config.is_chief else None) as seeing:
             call = TrainArguments(
-                context=outermost_context(self, self._devices, self._params, self._plugins),
+                context=self._outermost(),
                 programs=self._programs,
                 state=self._state,
                 fresh=self._fresh,
@@ -474,13 +475,17 @@ class Estimator:
     def _prepared(self, input_fn: InputFn, *before: Any, checkpoint: str | None = None) -> InputFn:
         return self._preparation.around(input_fn, checkpoint or self.model_dir, *before)
 
+    def _outermost(self) -> RunContext:
+        _ = self._devices.processes  # so that the config has the index of this process
+        return outermost_context(self, self._devices, self._params, self._plugins)
+
     def _context(self, mode: str, name: str | None = None, checkpoint: str | None = None) -> RunContext:
         """Returns the context of a call: part of the call in progress, or a new one."""
         outer = self._open.context
         if outer is None:
             self._place.refresh(lambda: self._devices.processes)
         return replace(
-            outer or outermost_context(self, self._devices, self._params, self._plugins),
+            outer or self._outermost(),
             outer=outer,
             mode=mode,
             name=name,

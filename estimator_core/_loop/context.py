@@ -132,7 +132,6 @@ class CallUnderWay(threading.local):
 
 def outermost_context(estimator: Owner, devices: Devices, params: object, plugins: Plugins) -> RunContext:
     """Returns the context of a training call, which is not inside another one."""
-    _ = devices.processes  # so that the config has the index of this process
     model_dir = Path(estimator.model_dir)
     return RunContext(
         mode=ModeKeys.TRAIN,

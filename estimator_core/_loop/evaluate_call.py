@@ -80,7 +80,7 @@ class EvaluateCall:
                 files.callback(self.context.results.close)  # before plugins hear of the end
             file = self.context.results.event_file(self.context.directory) if writes else NO_SUMMARIES
             context = replace(self.context, summaries=file)
-            run = LoopRun.of(context, DeviceState(), last_step=self.steps)
+            run = LoopRun(context, DeviceState(), last_step=self.steps)
             trials = partial(self.programs.group_trials, context.devices, context.mode, run.fetches)
             with inference_loop(context, run, self.input_fn, self.hooks, trials, cleanup) as loop:
                 metrics = self._evaluate(context, run, loop)

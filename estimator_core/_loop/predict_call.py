@@ -65,7 +65,7 @@ class PredictCall:
         }
         with context.together("predict", self.hooks, **given), contextlib.ExitStack() as cleanup:
             context.plugins.open_call(context.config)
-            run = LoopRun.of(context, DeviceState())
+            run = LoopRun(context, DeviceState())
             trials = partial(self.programs.group_trials, devices, ModeKeys.PREDICT)
             with inference_loop(context, run, self.input_fn, self.hooks, trials, cleanup) as loop:
                 first: Batch | None = loop.batches.first()

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,36 +16,27 @@ from estimator_core._inputs.contract import Batch
 from estimator_core._inputs.preparation import Preparation
 from estimator_core._inputs.seen_features import SeenFeatures
 from estimator_core._inputs.source import BatchSource
-from estimator_core._loop.context import Owner, RunContext
+from estimator_core._loop.context import RunContext
 from estimator_core._loop.device_state import DeviceState
 from estimator_core._loop.export_call import ExportCall
 from estimator_core._loop.programs import Programs
 from estimator_core._loop.run import LoopRun
 from estimator_core._step import BoundModelFn, TrainState, discover
-from estimator_core._summaries import NO_SUMMARIES
 from estimator_core._types import PyTree
 from estimator_core.hooks import Hook
 from estimator_core.modes import ModeKeys
 
 
-def opened(estimator: Owner, input_fn: Callable[..., Any], hooks: Sequence[Any], mode: str) -> BatchSource:
+def opened(context: RunContext, input_fn: Callable[..., Any], hooks: Sequence[Any], mode: str) -> BatchSource:
     """Opens an input at its beginning, like a call of this mode.
 
     Args:
-        estimator: the Estimator, which has the params and the config.
+        context: the context of a call, of which neither the mode nor the directory matters.
         input_fn: the input, with the transforms of the estimator.
         hooks: the hooks. Only `begin` of each is called, which prepares inputs and changes batches.
         mode: one of `ModeKeys`.
     """
-    run = LoopRun(
-        mode=mode,
-        estimator=estimator,
-        config=estimator.config,
-        params=estimator.params,
-        model_dir=Path(estimator.model_dir),
-        summaries=NO_SUMMARIES,
-        live=DeviceState(),
-    )
+    run = LoopRun(replace(context, mode=mode, directory=Path(context.estimator.model_dir)), DeviceState())
     source = run.open(input_fn)
     with contextlib.ExitStack() as failed:
         failed.callback(source.close)
@@ -55,9 +46,9 @@ def opened(estimator: Owner, input_fn: Callable[..., Any], hooks: Sequence[Any],
     return source
 
 
-def first_batch(estimator: Owner, input_fn: Callable[..., Any], hooks: Sequence[Any]) -> Batch | None:
-    """Returns the first batch that `estimator.train(input_fn, hooks)` would draw; None: the input is empty."""
-    with contextlib.closing(opened(estimator, input_fn, hooks, ModeKeys.TRAIN)) as source:
+def first_batch(context: RunContext, input_fn: Callable[..., Any], hooks: Sequence[Any]) -> Batch | None:
+    """Returns the first batch that `train(input_fn, hooks)` would draw; None: the input is empty."""
+    with contextlib.closing(opened(context, input_fn, hooks, ModeKeys.TRAIN)) as source:
         return next(source, None)
 
 
@@ -89,9 +80,9 @@ class Rehearsal:
             mode: one of `ModeKeys`.
             hooks: the hooks whose `begin` the input needs.
         """
-        estimator = self.context.estimator
         before = (self.seeing,) if mode == ModeKeys.TRAIN else ()
-        return opened(estimator, self.preparation.around(input_fn, estimator.model_dir, *before), hooks, mode)
+        around = self.preparation.around(input_fn, self.context.estimator.model_dir, *before)
+        return opened(self.context, around, hooks, mode)
 
     def trace(self, mode: str, batch: Batch) -> PyTree:
         """Traces model_fn with the shapes of a batch, and the optimizer in mode TRAIN.

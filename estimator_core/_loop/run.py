@@ -6,7 +6,6 @@ import json
 import logging
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,8 +19,7 @@ from estimator_core._loop.dispatch import Dispatch
 from estimator_core._loop.time_spent import STEP, TimeSpent
 from estimator_core._plugins.discovery import noting_origin, package_of_code
 from estimator_core._step.state import TrainState
-from estimator_core._summaries import EventFile, NoSummaries, plain_metrics
-from estimator_core.config import RunConfig
+from estimator_core._summaries import plain_metrics
 from estimator_core.coordinator import ALONE, Coordinator
 from estimator_core.errors import HookError
 from estimator_core.modes import ModeKeys
@@ -49,28 +47,22 @@ class LoopRun:
     """One train, evaluate or predict call, in the form that its hooks see.
 
     The loop changes the public attributes. Hooks only read them.
+
+    Args:
+        context: the context of the call.
+        live: the state of the call.
+        last_step: the last step of the call. None: no limit.
     """
 
-    def __init__(
-        self,
-        *,
-        mode: str,
-        estimator: object,
-        config: RunConfig,
-        params: object,
-        model_dir: Path,
-        summaries: EventFile | NoSummaries,
-        live: DeviceState,
-        name: str | None = None,
-        last_step: int | None = None,
-    ) -> None:
-        self.mode = mode
-        self.name = name
-        self.estimator = estimator
-        self.config = config
-        self.params = params
-        self.model_dir = model_dir
-        self.summaries = summaries
+    def __init__(self, context: RunContext, live: DeviceState, *, last_step: int | None = None) -> None:
+        self.context = context
+        self.mode = context.mode
+        self.name = context.name
+        self.estimator = context.estimator
+        self.config = context.config
+        self.params = context.params
+        self.model_dir = context.directory
+        self.summaries = context.summaries
         self.live = live
         self.step = self.first_step = live.step
         self.last_step = last_step
@@ -86,7 +78,6 @@ class LoopRun:
         self.followed: list[str] = []
         self.time_spent = TimeSpent()
         self.hook_seconds: dict[str, float] = {}
-        self.context: RunContext | None = None
         self.count_flops: Callable[[], float | None] = lambda: None
         self.batch_metrics: Callable[[Any, Any, Any, Any], dict[str, Metric]] = _no_metrics
         self.input_part: tuple[int, int] = (0, 1)
@@ -97,23 +88,6 @@ class LoopRun:
         #: The reason of the requested stop. It is an attribute because it is read at every step.
         self.stop_reason: str | None = None
         self._drawn = False
-
-    @classmethod
-    def of(cls, context: RunContext, live: DeviceState, *, last_step: int | None = None) -> LoopRun:
-        """Returns the run of the call with this context."""
-        run = cls(
-            mode=context.mode,
-            estimator=context.estimator,
-            config=context.config,
-            params=context.params,
-            model_dir=context.directory,
-            summaries=context.summaries,
-            live=live,
-            name=context.name,
-            last_step=last_step,
-        )
-        run.context = context
-        return run
 
     def advance(self, dispatch: Dispatch) -> None:
         """Counts a dispatch that was sent to the device."""

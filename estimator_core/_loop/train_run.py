@@ -93,7 +93,7 @@ class TrainRun:
         )
         asked = None if call.steps is None else start.step + call.steps
         last_step = asked if call.max_steps is None else call.max_steps
-        self._run = run = LoopRun.of(context, call.state, last_step=last_step)
+        self._run = run = LoopRun(context, call.state, last_step=last_step)
         run.time_spent = context.account
         run.step = run.first_step = start.step
         run.resumed = start.unfinished

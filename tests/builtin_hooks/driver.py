@@ -60,17 +60,17 @@ def drive(
     """
     compute: dict[str, Callable[[int], Any]] = {"loss": loss_of, **(outputs or {})}
     live = DeviceState(state=SimpleNamespace(clock=np.zeros(4, np.uint32)), step=start)  # type: ignore[arg-type]
-    run = LoopRun(
+    context: Any = SimpleNamespace(
         mode="train",
+        name=None,
         estimator=estimator
         or SimpleNamespace(eval_dir=lambda name=None: str(model_dir / (f"eval_{name}" if name else "eval"))),
         config=config or RunConfig(model_dir=str(model_dir)),
         params=None,
-        model_dir=model_dir,
+        directory=model_dir,
         summaries=summaries,
-        live=live,
-        last_step=start + steps,
     )
+    run = LoopRun(context, live, last_step=start + steps)
     run.output_kinds = {"loss": "scalar", **dict.fromkeys(compute, "scalar"), **(kinds or {})}
     run.output_names = frozenset([*compute, "first_bad_step"])
     run.texts = dict(texts or {})

@@ -19,7 +19,6 @@ import pytest
 import estimator_core as ec
 from estimator_core._loop.device_state import DeviceState
 from estimator_core._loop.run import LoopRun
-from estimator_core._summaries import NO_SUMMARIES
 
 
 class StopAfter(ec.Hook):
@@ -427,16 +426,8 @@ def test_evaluations_may_have_batches_of_another_form(make_estimator: Any) -> No
         assert estimator.evaluate(plain) == pytest.approx({"mean": 2.5, "loss": 2.5, "global_step": 1})
 
 
-def test_every_call_knows_the_part_of_the_input_that_it_draws(tmp_path: Path) -> None:
-    run = LoopRun(
-        mode="train",
-        estimator=None,
-        config=ec.RunConfig(),
-        params=None,
-        model_dir=tmp_path,
-        summaries=NO_SUMMARIES,
-        live=DeviceState(),
-    )
+def test_every_call_knows_the_part_of_the_input_that_it_draws(make_estimator: Any) -> None:
+    run = LoopRun(make_estimator(lambda features, params: None)._context("train"), DeviceState())
     assert run.input_part == (0, 1)
     context = ec.inputs.InputContext(num_input_pipelines=2, input_pipeline_id=1)
     run.open(lambda: [{"x": np.zeros(8)}], context).close()

@@ -270,16 +270,16 @@ def grouped(case: Case, world: World, run: Any, calls: HookCalls) -> tuple[Tuned
 
 def made(case: Case, world: World) -> tuple[Any, HookCalls]:
     """Returns the run of a case and its hooks."""
-    run: Any = LoopRun(
+    context: Any = SimpleNamespace(
+        name=None,
         mode={"evaluate": "eval", "predict": "infer"}.get(case.mode, case.mode),
         estimator=None,
-        config=None,  # type: ignore[arg-type]
+        config=None,
         params=None,
-        model_dir=Path("unused"),
-        summaries=Summaries(),  # type: ignore[arg-type]
-        live=DeviceState(),
-        last_step=case.last,
+        directory=Path("unused"),
+        summaries=Summaries(),
     )
+    run: Any = LoopRun(context, DeviceState(), last_step=case.last)
     run.output_names = frozenset({"loss"})
     calls = HookCalls([Acting(Acts(world, ways)) for ways in case.hooks], run)
     calls.begin()
