@@ -58,9 +58,24 @@ def check_members(kind: type[Any]) -> None:
                 f"{where}: `{name}`: {hint} Names that begin with {', '.join(RESERVED)} are reserved for members of "
                 "Hook; give a method of your own another name."
             )
-    place = vars(kind).get("place", PLACES[0])
+    place_of(kind, lambda _: where)
+
+
+def place_of(hook: object, describe: Callable[[Any], str]) -> int:
+    """Returns the number of the `place` of a hook or of a hook class.
+
+    Args:
+        hook: the hook, or the class.
+        describe: a function that names the hook in messages.
+
+    Raises:
+        HookError: there is no such place.
+    """
+    place = getattr(hook, "place", "normal")
     if place not in PLACES:
-        raise HookError(f"{where}: `place` is {place!r}; it must be one of {', '.join(map(repr, PLACES))}.")
+        places = ", ".join(map(repr, PLACES))
+        raise HookError(f"{describe(hook)}: `place` is {place!r}; it must be one of {places}.")
+    return PLACES.index(place)
 
 
 def refuse_shadowed(hook: object, contract: type[Any], describe: Callable[[Any], str]) -> None:

@@ -13,7 +13,7 @@ import numpy as np
 
 from estimator_core._builtin_hooks.history import History, HistoryRecorderHook
 from estimator_core._builtin_hooks.hook_parts import unknown_output
-from estimator_core._hook_members import PLACES, refuse_shadowed
+from estimator_core._hook_members import place_of, refuse_shadowed
 from estimator_core._loop.dispatch import LazyOutputs
 from estimator_core._plugins import Plugins
 from estimator_core._plugins.discovery import describe, note_origin
@@ -79,13 +79,16 @@ class HookOrder:
 def in_order(hooks: Sequence[object]) -> list[Any]:
     """Sorts the hooks of plugins and of a call by their `place`. Hooks of one place keep their order.
 
+    Raises:
+        HookError: there is no such place.
+
     Example:
         >>> class Last(Hook):
         ...     place = "late"
         >>> [type(hook).__name__ for hook in in_order([Last(), Hook()])]
         ['Hook', 'Last']
     """
-    return sorted(hooks, key=lambda hook: PLACES.index(getattr(hook, "place", "normal")))
+    return sorted(hooks, key=lambda hook: place_of(hook, describe))
 
 
 class HookCalls:

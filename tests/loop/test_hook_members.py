@@ -8,6 +8,7 @@ from unittest.mock import create_autospec
 import pytest
 
 import estimator_core as ec
+from estimator_core._loop.hook_calls import in_order
 from estimator_core.errors import HookError
 from estimator_core.specs import check_listeners
 from estimator_core.testing import drive
@@ -57,6 +58,10 @@ def test_an_attribute_named_values_is_the_users() -> None:
 def test_a_place_that_does_not_exist_is_refused() -> None:
     with pytest.raises(HookError, match=r"`place` is 'last'; it must be one of 'early', 'normal', 'late'"):
         type("Mine", (ec.Hook,), {"place": "last"})
+    hook: Any = ec.Hook()
+    hook.place = "last"
+    with pytest.raises(HookError, match=r"hook Hook .*`place` is 'last'; it must be one of 'early', 'normal', 'late'"):
+        in_order([hook])
 
 
 def test_an_object_that_lacks_a_method_is_refused() -> None:
