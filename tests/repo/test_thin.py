@@ -38,7 +38,7 @@ BUDGETS = {
     "_step": 1510,  # text labels, any ids, programs, joined columns, tables in forms, notes, optimizers by row
     "_storage": 394,  # file:// in all its forms, files at URLs, answers of storages of plugins
     "_summaries": 330,  # the lock of an event file, and a directory that is removed between two uses
-    "flat": 2971,  # arguments of methods and exporters, places, series, trace states, dead and owed calls, counts, evaluators
+    "flat": 2971,  # arguments of methods and exporters, series, trace states, dead calls, counts, evaluators, places
 }
 
 #: The modules that every author of a model, a hook or a plugin must know.
