@@ -91,7 +91,11 @@ PROGRAMS = {
 @pytest.mark.parametrize("title", PROGRAMS)
 def test_a_rewritten_program_runs(title: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "tensorflow.compat", None)  # type: ignore[arg-type]
-    assert run(PROGRAMS[title], monkeypatch)["found"] == MODES
+    try:
+        found = run(PROGRAMS[title], monkeypatch)["found"]
+    except NameError as error:
+        pytest.fail(f"the rewritten program does not run: {error}")
+    assert found == MODES
     once = rewrite(PROGRAMS[title]).source
     assert rewrite(once).source == once
 
