@@ -94,7 +94,7 @@ def test_a_rewritten_program_runs(title: str, monkeypatch: pytest.MonkeyPatch) -
     try:
         found = run(PROGRAMS[title], monkeypatch)["found"]
     except NameError as error:
-        pytest.fail(f"the rewritten program does not run: {error}")
+        raise AssertionError(f"the rewritten program does not run: {error}") from None
     assert found == MODES
     once = rewrite(PROGRAMS[title]).source
     assert rewrite(once).source == once
