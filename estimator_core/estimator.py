@@ -21,7 +21,7 @@ from estimator_core._checkpoint import brought, latest_checkpoint
 from estimator_core._files import expanded, on_one_line
 from estimator_core._inputs.preparation import Preparation
 from estimator_core._loop.agreement import NOBODY_ASKS, connected
-from estimator_core._loop.context import CallUnderWay, RunContext, outermost_context
+from estimator_core._loop.context import CallUnderWay, RunContext, connected_context, outermost_context
 from estimator_core._loop.device_state import DeviceState
 from estimator_core._loop.initial_state import fresh_state, warm_start_source
 from estimator_core._loop.programs import Programs
@@ -279,14 +279,11 @@ class Estimator:
         return Predictor(devices, self._programs, state, functools.partial(self._prepared, checkpoint=checkpoint_path))
 
     def first_batch(self, input_fn: Callable[..., Any], hooks: Sequence[Any] | None = None) -> Batch | None:
-        """Returns the first batch that `train` would draw, without training, for example to plan memory from shapes.
+        """Returns the first batch that `train` would draw, after transforms; None if the input is empty.
 
         Args:
             input_fn: the function that returns batches.
             hooks: `Hook`s of the training. `begin` of each hook is called, because hooks may prepare inputs there.
-
-        Returns:
-            The batch, with transforms applied; None if the input is empty.
 
         Raises:
             ArgumentTypeError: the arguments cannot be used.
@@ -453,7 +450,7 @@ class Estimator:
         vars(self).pop("_states", None)  # it may keep the state of a checkpoint, which training does not use
         with self._preparation.observing(model_dir if self._config.is_chief else None) as seeing:
             call = TrainArguments(
-                context=self._outermost(),
+                context=connected_context(self, self._devices, self._params, self._plugins),
                 programs=self._programs,
                 state=self._state,
                 fresh=self._fresh,
@@ -475,17 +472,13 @@ class Estimator:
     def _prepared(self, input_fn: InputFn, *before: Any, checkpoint: str | None = None) -> InputFn:
         return self._preparation.around(input_fn, checkpoint or self.model_dir, *before)
 
-    def _outermost(self) -> RunContext:
-        _ = self._devices.processes  # so that the config has the index of this process
-        return outermost_context(self, self._devices, self._params, self._plugins)
-
     def _context(self, mode: str, name: str | None = None, checkpoint: str | None = None) -> RunContext:
         """Returns the context of a call: part of the call in progress, or a new one."""
         outer = self._open.context
         if outer is None:
             self._place.refresh(lambda: self._devices.processes)
         return replace(
-            outer or self._outermost(),
+            outer or connected_context(self, self._devices, self._params, self._plugins),
             outer=outer,
             mode=mode,
             name=name,

@@ -146,3 +146,9 @@ def outermost_context(estimator: Owner, devices: Devices, params: object, plugin
         decisions=NOBODY_ASKS,
         results=ResultLog(ObserverLedger(model_dir)),
     )
+
+
+def connected_context(estimator: Owner, devices: Devices, params: object, plugins: Plugins) -> RunContext:
+    """Returns the same after the processes are connected, so that the config has the index of this process."""
+    _ = devices.processes
+    return outermost_context(estimator, devices, params, plugins)

@@ -30,7 +30,7 @@ BUDGETS = {
     "_export": 541,  # words of host transforms, formats that take one export, URLs, complex outputs, wrong shapes told
     "_inputs": 1660,  # global batches, the contract with the data, byte order, masks, exact columns, wide numbers
     "_journal": 799,  # damage, moved parts and what to do, a store that never answers, ends of calls, few snapshots
-    "_loop": 4199,  # results of components, saves, killed ends, misfits, hyperparameters, compared programs, debug mode
+    "_loop": 4202,  # results of components, saves, killed ends, misfits, hyperparameters, compared programs, debug mode
     "_metrics": 458,  # totals that are summed and merged side by side, and traced once; which way a metric is good
     "_model": 1259,  # programs that Estimators, variables and tables share, two adapters of a module, failing ones
     "_packs": 608,
@@ -38,7 +38,7 @@ BUDGETS = {
     "_step": 1510,  # text labels, any ids, programs, joined columns, tables in forms, notes, optimizers by row
     "_storage": 394,  # file:// in all its forms, files at URLs, answers of storages of plugins
     "_summaries": 330,  # the lock of an event file, and a directory that is removed between two uses
-    "flat": 2971,  # arguments of methods and exporters, series, trace states, dead calls, counts, evaluators, places
+    "flat": 2968,  # arguments of methods and exporters, series, trace states, dead calls, counts, evaluators, places
 }
 
 #: The modules that every author of a model, a hook or a plugin must know.

@@ -89,7 +89,7 @@ MUTANTS = (
         name="zero-steps-are-taken",
         guarantee="rule 22",
         file=_ROOM + "specs.py",
-        old="    if value <= 0:",
+        old="    if is_integer(value) and -(2**63) < value <= 0:",
         new="    if False:",
         tests=("test_refused_with_cause_and_nothing_written[steps zero]",),
     ),
