@@ -75,7 +75,8 @@ def man_in_the_middle(server: tuple[str, int]) -> Generator[Middle]:
                     self.send_header(name, value)
             self.send_header("Content-Length", length)
             self.end_headers()
-            self.wfile.write(content)
+            if self.command != "HEAD":  # a client that reuses the connection would read the content as its next answer
+                self.wfile.write(content)
 
         do_GET = do_HEAD = do_PUT = do_POST = do_DELETE = _work
 
